@@ -1,0 +1,1 @@
+"""Backends: each implements the store contract once, knows no feature, and no other backend."""

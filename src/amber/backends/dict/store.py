@@ -1,0 +1,223 @@
+"""DictStore: the contract over ``Space`` objects, one lock for all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from threading import RLock
+from typing import Any
+
+from amber.backends.dict import read, text, write
+from amber.backends.dict.space import Space
+from amber.backends.dict.verify import find_problems
+from amber.errors import Closed
+from amber.model.batch import Batch
+from amber.model.collection import Collection, Order, Record
+from amber.model.where import Where
+from amber.store.contract import (
+    SCAN_LIMIT,
+    Candidate,
+    Capabilities,
+    Cursor,
+    Lease,
+    LogEntry,
+    LogQuery,
+    Page,
+    Problem,
+    Purged,
+    QueueState,
+    Receipt,
+    Scrubbed,
+    SearchFilter,
+    Selection,
+    Stats,
+    TextStats,
+)
+from amber.store.resolve import Analyze, check_name, prepare
+
+
+class DictStore:
+    """Keep everything in this process; it is gone when the process ends.
+
+    :param collections: the declarations of what will be kept.
+    :param analyze: gives the tokens of a text.
+    """
+
+    capabilities = Capabilities("dict", durable=False, many_processes=False, enlists=False, scrubs=True)
+
+    def __init__(self, collections: Iterable[Collection], *, analyze: Analyze) -> None:
+        self.collections: Mapping[str, Collection] = {declared.name: declared for declared in collections}
+        self._analyze = analyze
+        self._lock = RLock()
+        self._spaces: dict[str, Space] = {}
+        self._pid = os.getpid()
+        self._closed = False
+
+    def _space(self, name: str) -> Space:
+        if self._closed:
+            raise Closed("This memory was closed; open it again.")
+        if os.getpid() != self._pid:
+            raise Closed(f"This memory lives in process {self._pid}; a forked child has no part in it.")
+        check_name("space", name)
+        return self._spaces.get(name) or Space()
+
+    def commit(self, batch: Batch) -> Receipt:
+        prepared = prepare(batch, self.collections, self._analyze)
+        with self._lock:
+            space = self._space(batch.space)
+            receipt = write.commit(space, prepared, self.collections, self._analyze)
+            self._spaces[batch.space] = space
+            return receipt
+
+    def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
+        with self._lock:
+            return write.claim(self._space(space), self.collections, queue, n, lease=lease, now=now)
+
+    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+        with self._lock:
+            return write.purge(self._space(space), self.collections, selection, limit)
+
+    def scrub(self, *, steps: int = 1_000) -> Scrubbed:
+        return Scrubbed(0, True)
+
+    def get(self, space: str, collection: str, key: str) -> Record | None:
+        with self._lock:
+            found = self._space(space)
+            read.known(self.collections, collection)
+            return found.load(collection, key)
+
+    def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
+        with self._lock:
+            found = self._space(space)
+            read.known(self.collections, collection)
+            records = (found.load(collection, key) for key in keys)
+            return {record.key: record for record in records if record is not None}
+
+    def scan(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+        reverse: bool = False,
+        after: Cursor | None = None,
+        limit: int = 100,
+        where: Where = (),
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        declared = read.known(self.collections, collection)
+        with self._lock:
+            return read.scan(
+                self._space(space), declared, index, equal, low, high, reverse, after, limit, where, scan_limit
+            )
+
+    def lookup(
+        self,
+        space: str,
+        collection: str,
+        where: Where,
+        *,
+        group: str | None = None,
+        after: Cursor | None = None,
+        limit: int = 100,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        declared = read.known(self.collections, collection)
+        with self._lock:
+            return read.lookup(self._space(space), declared, where, group, after, limit, scan_limit)
+
+    def count(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        declared = read.known(self.collections, collection)
+        with self._lock:
+            return len(read.entries(self._space(space), declared, index, equal, low, high))
+
+    def total(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        field: str,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        declared = read.known(self.collections, collection)
+        read.summable(declared, field)
+        with self._lock:
+            found = self._space(space)
+            rows = read.entries(found, declared, index, equal, low, high)
+            values = (found.documents[collection][key].derived.columns[field] for _, key in rows)
+            return sum(value or 0 for value in values)
+
+    def position(self, space: str) -> int:
+        with self._lock:
+            return self._space(space).position
+
+    def position_at(self, space: str, at: int) -> int:
+        with self._lock:
+            return read.position_at(self._space(space), at)
+
+    def log(self, space: str, query: LogQuery) -> list[LogEntry]:
+        with self._lock:
+            return read.log(self._space(space), query)
+
+    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
+        with self._lock:
+            return text.stats(self._space(space), terms)
+
+    def candidates(
+        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+    ) -> list[Candidate]:
+        with self._lock:
+            return text.candidates(self._space(space), terms, filter, limit)
+
+    def queued(self, space: str, collection: str, key: str) -> QueueState | None:
+        with self._lock:
+            return self._space(space).queue.get((collection, key))
+
+    def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
+        names = {declared.name for declared in self.collections.values() if declared.queue_name == queue}
+        due: list[tuple[int, str]] = []
+        with self._lock:
+            for name, space in self._spaces.items():
+                times = [s.due_at for place, s in space.queue.items() if place[0] in names and s.due_at is not None]
+                if times and min(times) <= now:
+                    due.append((min(times), name))
+        return [name for _, name in sorted(due)[:limit]]
+
+    def spaces(self) -> list[str]:
+        with self._lock:
+            return sorted(self._spaces)
+
+    def verify(self, space: str | None = None) -> list[Problem]:
+        with self._lock:
+            names = self.spaces() if space is None else [space]
+            return [p for name in names for p in find_problems(self._space(name), self.collections, self._analyze)]
+
+    def stats(self, space: str) -> Stats:
+        with self._lock:
+            found = self._space(space)
+            documents = {name: len(found.documents[name]) for name in sorted(self.collections)}
+            return Stats(space, found.position, documents, len(found.texts), found.tokens, None)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def __enter__(self) -> DictStore:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

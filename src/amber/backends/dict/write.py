@@ -1,0 +1,205 @@
+"""Commit, claim and purge of the in-process store: everything is judged before the first change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from amber.backends.dict.read import unchanged
+from amber.backends.dict.space import Space, StoredChange, StoredEntry
+from amber.errors import BadInput, Conflict, LeaseLost, SourcePurged
+from amber.model import batch as b
+from amber.model.collection import Collection
+from amber.store.codec import decode
+from amber.store.contract import Lease, Purged, QueueState, Receipt, Selection
+from amber.store.resolve import (
+    Analyze,
+    Prepared,
+    Step,
+    check_selection,
+    judge_unique,
+    log_images,
+    resolve,
+    rule_of,
+    ruled_groups,
+)
+
+
+def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collection], analyze: Analyze) -> Receipt:
+    """Apply a prepared batch."""
+    batch = prepared.batch
+    first = space.operations.get(batch.operation)
+    if first is not None:
+        entry = space.log[first - 1]
+        return Receipt(entry.position, entry.operation, entry.at, repeated=True)
+    for expectation in batch.expectations:
+        judge(space, collections, expectation)
+    at = max(batch.at, space.log[-1].at) if space.log else batch.at
+    steps, moves = resolve(prepared, collections, space.load, analyze, at)
+    judge_unique(steps, lambda constraint, value: space.unique.get((constraint, value), ()))
+    logged = [step for step in steps if step.kind is not None]
+    position = space.position + 1 if logged else space.position
+    changes = [_change(step) for step in logged]
+    for step in steps:
+        space.apply(step, position)
+    for move in moves:
+        _move(space, move)
+    for collection, group in ruled_groups(steps, collections):
+        rule = space.load(collection.rules.collection, group) if collection.rules is not None else None
+        space.relist(collection, group, rule.body if rule is not None else None)
+    if not logged:
+        return Receipt(None, batch.operation, at)
+    space.log.append(
+        StoredEntry(position, batch.operation, at, batch.actor, batch.reason, batch.session, batch.undoes, changes)
+    )
+    space.operations[batch.operation] = position
+    for target in batch.undoes:
+        space.undone[target] = position
+    for step in logged:
+        space.places[step.collection.name, step.key].append(position)
+    return Receipt(position, batch.operation, at)
+
+
+def _change(step: Step) -> StoredChange:
+    before, after = log_images(step)
+    assert step.kind is not None
+    return StoredChange(step.collection.name, step.key, step.kind, before, after, dict(step.deltas) or None)
+
+
+def _move(space: Space, move: b.Reschedule) -> None:
+    state = space.queue.get((move.collection, move.key))
+    if state is not None and state.due_at is not None:
+        attempts = state.attempts if move.attempts is None else move.attempts
+        space.queue[move.collection, move.key] = QueueState(move.due_at, state.epoch, attempts)
+
+
+def judge(space: Space, collections: Mapping[str, Collection], expectation: b.Expectation) -> None:
+    """Raise the error of an expectation that does not hold."""
+    if isinstance(expectation, b.NotPurged):
+        for place in expectation.sources:
+            if space.purged.get(place, -1) >= expectation.since:
+                raise SourcePurged(
+                    f"{place[0]}/{place[1]} was forgotten since it was read.", collection=place[0], key=place[1]
+                )
+        return
+    name = expectation.collection
+    if isinstance(expectation, b.Unchanged):
+        if not unchanged(space, collections[name], expectation):
+            raise Conflict(
+                f"The group {name}.{expectation.by}{list(expectation.equal)} changed since position {expectation.since}.",
+                collection=name,
+                index=expectation.by,
+                equal=expectation.equal,
+            )
+        return
+    key = expectation.key
+    if isinstance(expectation, b.Leased):
+        state = space.queue.get((name, key))
+        if state is None or state.due_at is None or state.epoch != expectation.epoch:
+            raise LeaseLost(f"The lease {expectation.epoch} of {name}/{key} is lost.", collection=name, key=key)
+        return
+    stored = space.documents[name].get(key)
+    actual = stored.revision if stored is not None else None
+    expected = expectation.revision if isinstance(expectation, b.AtRevision) else None
+    if actual != expected:
+        raise conflict(name, key, expected, actual)
+
+
+def conflict(collection: str, key: str, expected: int | None, actual: int | None) -> Conflict:
+    """Say what was expected of a document and what is there."""
+    was = "absent" if expected is None else f"at revision {expected}"
+    now = "absent" if actual is None else f"at revision {actual}"
+    return Conflict(
+        f"{collection}/{key} was expected {was} and is {now}.",
+        collection=collection,
+        key=key,
+        expected=expected,
+        actual=actual,
+    )
+
+
+def claim(
+    space: Space, collections: Mapping[str, Collection], queue: str, n: int, *, lease: int, now: int
+) -> list[Lease]:
+    """Hand out due rows, earliest first."""
+    if n < 1 or lease < 1:
+        raise BadInput(f"claim needs n and lease of at least 1, not {n} and {lease}.")
+    names = {declared.name for declared in collections.values() if declared.queue_name == queue}
+    if not names:
+        raise BadInput(f"No declared collection has the queue {queue!r}.", queue=queue)
+    due = sorted(
+        (state.due_at, place[1], place[0])
+        for place, state in space.queue.items()
+        if place[0] in names and state.due_at is not None and state.due_at <= now
+    )
+    leases = []
+    for _, key, collection in due[:n]:
+        state = space.queue[collection, key]
+        taken = QueueState(now + lease, state.epoch + 1, state.attempts + 1)
+        space.queue[collection, key] = taken
+        body = decode(space.documents[collection][key].derived.encoded)
+        leases.append(Lease(collection, key, taken.epoch, taken.attempts, now + lease, body))
+    return leases
+
+
+def purge(space: Space, collections: Mapping[str, Collection], selection: Selection, limit: int) -> Purged:
+    """Forget up to ``limit`` documents of a selection."""
+    collection = check_selection(collections, selection)
+    keys = _selected(space, collection, selection)
+    documents = changes = 0
+    for key in keys[:limit]:
+        place = (collection.name, key)
+        stored = space.documents[collection.name].get(key)
+        if stored is not None:
+            documents += 1
+            rule = rule_of(collection, decode(stored.derived.encoded), space.load)
+            step = Step(collection, key, space.load(*place))
+            step.old_unique = collection.unique_values(step.body, rule)
+            step.body = None
+            space.apply(step, space.position)
+        space.queue.pop(place, None)
+        space.purged[place] = space.position
+        changes += _erase(space, place)
+    return Purged(documents, changes, len(keys) <= limit)
+
+
+def _selected(space: Space, collection: Collection, selection: Selection) -> list[str]:
+    name = collection.name
+    if selection.by is None:
+
+        def live_or_logged(key: str) -> bool:
+            return key in space.documents[name] or (_has_images(space, (name, key)))
+
+        return [key for key in dict.fromkeys(selection.keys) if live_or_logged(key)]
+    keys = [key for _, key in space.indexes.get((name, selection.by, tuple(selection.equal)), [])]
+    index = collection.by_name[selection.by]
+    gone: dict[str, None] = {}
+    for entry in space.log:
+        for change in entry.changes:
+            live = change.key in space.documents[name]
+            if change.collection == name and change.kind == "delete" and not live and change.before is not None:
+                rows = collection.index_rows(index, decode(change.before))
+                if any(equal == tuple(selection.equal) for equal, _ in rows):
+                    gone[change.key] = None
+    return keys + list(gone)
+
+
+def _has_images(space: Space, place: tuple[str, str]) -> bool:
+    positions = space.places.get(place, ())
+    return any(
+        change.collection == place[0] and change.key == place[1] and not change.purged
+        for position in positions
+        for change in space.log[position - 1].changes
+    )
+
+
+def _erase(space: Space, place: tuple[str, str]) -> int:
+    erased = 0
+    for position in space.places.get(place, ()):
+        entry = space.log[position - 1]
+        for number, change in enumerate(entry.changes):
+            if (change.collection, change.key) == place and not change.purged:
+                entry.changes[number] = change._replace(before=None, after=None, deltas=None, purged=True)
+                erased += 1
+        if all(change.purged for change in entry.changes):
+            space.log[position - 1] = entry._replace(actor=None, reason=None)
+    return erased

@@ -1,0 +1,150 @@
+"""Forgetting: purge removes rows, scrub what they leave in the raw files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.read import Range
+from amber.backends.sqlite.schema import table
+from amber.backends.sqlite.write import Statements, Writing
+from amber.errors import Unsupported
+from amber.model.collection import Collection
+from amber.store.codec import decode
+from amber.store.contract import Purged, Scrubbed, Selection
+from amber.store.faults import point
+from amber.store.resolve import Step, check_equal, rule_of
+
+#: Pages that one step of a scrub merges or gives back; a step holds the writer for some milliseconds.
+_STEP_PAGES = 200
+
+
+def purge(
+    cursor: sqlite3.Cursor,
+    space: int,
+    position: int,
+    collections: Mapping[str, Collection],
+    statements: Mapping[str, Statements],
+    selection: Selection,
+    limit: int,
+) -> Purged:
+    """Forget up to ``limit`` documents of a selection."""
+    collection = collections[selection.collection]
+    keys = _selected(cursor, space, collection, selection, limit + 1)
+    writing = Writing(cursor, space, collections, statements)
+    documents = changes = 0
+    for key in keys[:limit]:
+        record = writing.load(collection.name, key)
+        if record is not None:
+            documents += 1
+            step = Step(collection, key, record)
+            step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, writing.load))
+            step.body, step.kind = None, "delete"
+            writing.write(step, position)
+        point("purge:document")
+        place = (space, collection.name, key)
+        cursor.execute("DELETE FROM amber_queue WHERE space = ? AND collection = ? AND key = ?", place)
+        changes += _erase(cursor, place)
+        cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
+    row = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()
+    writing.finish(position, row[0])
+    return Purged(documents, changes, len(keys) <= limit)
+
+
+def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
+    """Empty the log images of a document; entries with no image left lose their actor and reason."""
+    positions = cursor.execute(
+        """SELECT DISTINCT position FROM amber_change
+           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
+        place,
+    ).fetchall()
+    cursor.execute(
+        """UPDATE amber_change SET purged = 1, before = NULL, after = NULL, deltas = NULL
+           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
+        place,
+    )
+    erased = cursor.rowcount
+    point("purge:images")
+    for (position,) in positions:
+        cursor.execute(
+            """UPDATE amber_log SET actor = NULL, reason = NULL WHERE space = ? AND position = ? AND NOT EXISTS
+               (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
+                AND c.purged = 0)""",
+            (place[0], position),
+        )
+    return erased
+
+
+def _selected(
+    cursor: sqlite3.Cursor, space: int, collection: Collection, selection: Selection, limit: int
+) -> list[str]:
+    if selection.by is None:
+        return [key for key in dict.fromkeys(selection.keys) if _remains(cursor, space, collection, key)][:limit]
+    index = check_equal(collection, selection.by, selection.equal)
+    part = Range(collection, index, space, selection.equal, None, None)
+    sql = f"SELECT {part.key} FROM {part.source} WHERE {part.where} ORDER BY {part.order}, {part.key} LIMIT ?"
+    keys = [row[0] for row in cursor.execute(sql, [*part.values, limit])]
+    if len(keys) < limit:
+        # documents that were deleted before: only their images are left
+        sql = f"""SELECT DISTINCT c.key, c.before FROM amber_change c
+                  WHERE c.space = ? AND c.collection = ? AND c.kind = 'delete' AND c.purged = 0 AND NOT EXISTS
+                  (SELECT 1 FROM {table(collection)} d WHERE d.space = c.space AND d.key = c.key)"""
+        for key, before in cursor.execute(sql, (space, collection.name)):
+            rows = collection.index_rows(index, decode(before)) if before is not None else []
+            if any(equal == tuple(selection.equal) for equal, _ in rows) and key not in keys:
+                keys.append(key)
+    return keys[:limit]
+
+
+def _remains(cursor: sqlite3.Cursor, space: int, collection: Collection, key: str) -> bool:
+    place = (space, collection.name, key)
+    sql = f"""SELECT EXISTS (SELECT 1 FROM {table(collection)} WHERE space = ? AND key = ?) OR EXISTS
+              (SELECT 1 FROM amber_change WHERE space = ? AND collection = ? AND key = ? AND purged = 0)"""
+    return bool(cursor.execute(sql, (space, key, *place)).fetchone()[0])
+
+
+def scrub(connections: Connections, steps: int) -> Scrubbed:
+    """Merge the postings until no deleted token is left, give free pages back, empty the WAL.
+
+    :raises Unsupported: inside a transaction of the caller, which holds the old pages.
+    """
+    connection = connections.writer
+    if connections.borrowed and connection.in_transaction:
+        raise Unsupported("scrub needs to run outside your transaction; commit it first.")
+    done = 0
+    pages = -_STEP_PAGES
+    while done < steps:
+        before = connection.total_changes
+        connections.write(
+            lambda cursor, n=pages: cursor.execute(  # type: ignore[misc]
+                "INSERT INTO amber_search (amber_search, rank) VALUES ('merge', ?)", (n,)
+            ),
+            "scrub",
+        )
+        done, pages = done + 1, _STEP_PAGES
+        # FTS5 counts the command itself as one change; more means that it merged something
+        if connection.total_changes - before < 2:
+            break
+    else:
+        return Scrubbed(done, False)
+    if _pragma(connections, "auto_vacuum") == 2:
+        while _pragma(connections, "freelist_count"):
+            if done >= steps:
+                return Scrubbed(done, False)
+            with connections.lock:
+                connection.execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+            done += 1
+        free = ""
+    else:
+        free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
+    with connections.lock:
+        busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    left = [free, "the write-ahead log, held by another reader: scrub again" if busy else ""]
+    remaining = tuple(each for each in left if each)
+    return Scrubbed(done + 1, not remaining, remaining)
+
+
+def _pragma(connections: Connections, name: str) -> int:
+    with connections.lock:
+        return int(connections.writer.execute(f"PRAGMA {name}").fetchone()[0])

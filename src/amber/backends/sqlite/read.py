@@ -1,0 +1,251 @@
+"""Reads: documents, scans, look-ups, counts, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from amber.backends.sqlite.schema import index_table, table
+from amber.errors import BadInput
+from amber.model.collection import Collection, Index, Order, Record
+from amber.model.where import OVERFLOW, Where, is_indexed, matches, path_text, scalar
+from amber.store.codec import decode
+from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
+from amber.store.resolve import check_limit, check_scan
+
+Rows = Callable[[str, Sequence[Any]], list[Any]]
+
+
+class Range:
+    """The FROM and WHERE of a range of an index."""
+
+    __slots__ = ("key", "order", "source", "values", "where")
+
+    def __init__(
+        self,
+        collection: Collection,
+        index: Index,
+        space: int,
+        equal: Sequence[Order],
+        low: Order | None,
+        high: Order | None,
+    ) -> None:
+        if collection.many_field(index) is not None:
+            self.source = f"""{index_table(collection, index)} x CROSS JOIN {table(collection)} d
+                              ON d.space = x.space AND d.key = x.key"""
+            self.order, self.key = "x.ord", "x.key"
+        else:
+            self.source = f"{table(collection)} x INDEXED BY {index_table(collection, index)}"
+            self.order, self.key = f'x."{index.order}"', "x.key"
+        parts = ["x.space = ?", *(f'x."{column}" = ?' for column in index.equal), f"{self.order} IS NOT NULL"]
+        self.values: list[Any] = [space, *equal]
+        if low is not None:
+            parts.append(f"{self.order} >= ?")
+            self.values.append(low)
+        if high is not None:
+            parts.append(f"{self.order} < ?")
+            self.values.append(high)
+        self.where = " AND ".join(parts)
+
+
+def scan(
+    rows: Rows,
+    space: int,
+    collection: Collection,
+    name: str,
+    equal: Sequence[Order],
+    low: Order | None,
+    high: Order | None,
+    reverse: bool,
+    after: Cursor | None,
+    limit: int,
+    where: Where,
+    scan_limit: int,
+) -> Page:
+    """Give one page of an index."""
+    index = check_scan(collection, name, equal, low, high, after, limit)
+    part = Range(collection, index, space, equal, low, high)
+    body = "d" if collection.many_field(index) is not None else "x"
+    direction, sign = ("DESC", "<") if reverse else ("ASC", ">")
+
+    def fetch(cursor: Cursor | None, n: int) -> list[Any]:
+        beyond = f" AND ({part.order}, {part.key}) {sign} (?, ?)" if cursor is not None else ""
+        sql = f"""SELECT {part.order}, {part.key}, {body}.created, {body}.revision, {body}.body FROM {part.source}
+                  WHERE {part.where}{beyond} ORDER BY {part.order} {direction}, {part.key} {direction} LIMIT ?"""
+        return rows(sql, [*part.values, *(cursor or ()), n])
+
+    return _page(fetch, after, limit, where, scan_limit)
+
+
+def _page(
+    fetch: Callable[[Cursor | None, int], list[Any]], after: Cursor | None, limit: int, where: Where, scan_limit: int
+) -> Page:
+    if not where:
+        found = fetch(after, limit + 1)
+        more = len(found) > limit
+        records = [Record(row[1], row[2], row[3], decode(row[4])) for row in found[:limit]]
+        return Page(records, Cursor(*found[limit - 1][:2]) if more else None)
+    matched: list[Record] = []
+    looked = 0
+    while True:
+        chunk = min(max(limit, 100), scan_limit - looked) + 1
+        found = fetch(after, chunk)
+        for place, row in enumerate(found[: chunk - 1] if len(found) == chunk else found):
+            looked += 1
+            after = Cursor(row[0], row[1])
+            record = Record(row[1], row[2], row[3], decode(row[4]))
+            if matches(record.body, where):
+                matched.append(record)
+            if len(matched) == limit or looked == scan_limit:
+                more = place + 1 < len(found)
+                return Page(matched, after if more else None, len(matched) == limit or not more)
+        if len(found) < chunk:
+            return Page(matched, None)
+
+
+def lookup(
+    rows: Rows,
+    space: int,
+    collection: Collection,
+    where: Where,
+    group: str | None,
+    after: Cursor | None,
+    limit: int,
+    scan_limit: int,
+) -> Page:
+    """Give one page of documents by their field entries."""
+    check_limit(limit)
+    index = collection.field_index
+    if index is None:
+        raise BadInput(f"{collection.name} declares no field index.", collection=collection.name)
+    usable = [(path, value) for path, value in where if is_indexed(index.root, path, value)]
+    if not usable:
+        raise BadInput(f"No condition of {where!r} can be answered by the field index.", where=where)
+    keys: list[str] = []
+    values: list[Any] = []
+    for path, value in usable:
+        keys.append(_entry_keys(group))
+        values += _entry_values(space, collection, path_text(path), scalar(value), group)
+    overflow = _entry_keys(group)
+    values += _entry_values(space, collection, OVERFLOW, "", group)
+    # compared with the bodies below, since an entry may stand for a digest and overflow stands for anything
+    found_keys = f"SELECT key FROM ({' INTERSECT '.join(keys)}) UNION {overflow}"
+
+    def fetch(cursor: Cursor | None, n: int) -> list[Any]:
+        beyond = "WHERE k.key > ?" if cursor is not None else ""
+        sql = f"""SELECT 0, d.key, d.created, d.revision, d.body FROM ({found_keys}) k
+                  CROSS JOIN {table(collection)} d ON d.space = ? AND d.key = k.key {beyond} ORDER BY k.key LIMIT ?"""
+        return rows(sql, [*values, space, *([cursor.key] if cursor is not None else []), n])
+
+    return _page(fetch, after, limit, where, scan_limit)
+
+
+def _entry_keys(group: str | None) -> str:
+    typed = " AND type = ?" if group is not None else ""
+    return f"SELECT key FROM amber_field WHERE space = ? AND collection = ? AND path = ? AND value = ?{typed}"
+
+
+def _entry_values(space: int, collection: Collection, path: str, value: str, group: str | None) -> list[Any]:
+    return [space, collection.name, path, value, *([group] if group is not None else [])]
+
+
+def position_at(rows: Rows, space: int, newest: int, at: int) -> int:
+    """Give the newest position not after a time: times never fall along the log."""
+    low, high = 0, newest
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = rows("SELECT at FROM amber_log WHERE space = ? AND position = ?", (space, middle))
+        if found and found[0][0] > at:
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
+    """Give log entries with their changes."""
+    check_limit(query.limit)
+    parts, values = ["l.space = ?"], [space]
+    source, place = "amber_log l", "l.position"
+    if query.key is not None:
+        source = "(SELECT DISTINCT space, position FROM amber_change WHERE space = ? AND collection = ? AND key = ?) c "
+        source += "CROSS JOIN amber_log l ON l.space = c.space AND l.position = c.position"
+        values = [space, *query.key, space]  # type: ignore[list-item]
+    for name, wanted in (("session", query.session), ("actor", query.actor)):
+        if wanted is not None:
+            parts.append(f"l.{name} = ?")
+            values.append(wanted)  # type: ignore[arg-type]
+    if query.low is not None:
+        parts.append(f"{place} >= ?")
+        values.append(query.low)
+    if query.high is not None:
+        parts.append(f"{place} < ?")
+        values.append(query.high)
+    direction = "DESC" if query.reverse else "ASC"
+    sql = f"""SELECT l.position, l.operation, l.at, l.actor, l.reason, l.session, l.undoes,
+              (SELECT max(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
+              FROM {source} WHERE {" AND ".join(parts)} ORDER BY {place} {direction} LIMIT ?"""
+    return [_entry(rows, space, row) for row in rows(sql, [*values, query.limit])]
+
+
+def _entry(rows: Rows, space: int, row: Any) -> LogEntry:
+    changes = rows(
+        """SELECT collection, key, kind, before, after, deltas, purged FROM amber_change
+           WHERE space = ? AND position = ? ORDER BY n""",
+        (space, row[0]),
+    )
+    position, operation, at, actor, reason, session, undoes, undone = row
+    targets = tuple(decode(undoes)) if undoes is not None else ()
+    images = tuple(map(_change, changes))
+    return LogEntry(position, operation, at, actor, reason, session, targets, undone, images)
+
+
+def _change(row: Any) -> Change:
+    collection, key, kind, before, after, deltas, purged = row
+    return Change(
+        collection,
+        key,
+        kind,
+        decode(before) if before is not None else None,
+        decode(after) if after is not None else None,
+        decode(deltas) if deltas is not None else None,
+        bool(purged),
+    )
+
+
+def count(
+    rows: Rows,
+    space: int,
+    collection: Collection,
+    name: str,
+    equal: Sequence[Order],
+    low: Order | None,
+    high: Order | None,
+) -> int:
+    """Count a range of an index."""
+    part = Range(collection, check_scan(collection, name, equal, low, high, None, 1), space, equal, low, high)
+    return int(rows(f"SELECT count(*) FROM {part.source} WHERE {part.where}", part.values)[0][0])
+
+
+def total(
+    rows: Rows,
+    space: int,
+    collection: Collection,
+    name: str,
+    equal: Sequence[Order],
+    field: str,
+    low: Order | None,
+    high: Order | None,
+) -> int:
+    """Sum an int field over a range of an index."""
+    declared = collection.columns.get(field)
+    if declared is None or declared.kind != "int" or declared.many:
+        raise BadInput(f"{collection.name}.{field} is not a declared single int field.", field=field)
+    index = check_scan(collection, name, equal, low, high, None, 1)
+    part = Range(collection, index, space, equal, low, high)
+    column = f'{"d" if collection.many_field(index) is not None else "x"}."{field}"'
+    # summed in halves of 32 bits: SQLite's own sum stops at 64 bits
+    sql = f"""SELECT coalesce(sum({column} >> 32), 0), coalesce(sum({column} & 4294967295), 0)
+              FROM {part.source} WHERE {part.where}"""
+    upper, lower = rows(sql, part.values)[0]
+    return (int(upper) << 32) + int(lower)

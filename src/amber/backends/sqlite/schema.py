@@ -1,0 +1,247 @@
+"""Tables. Numbered migrations own the contract's tables; those of the collections follow from their declarations.
+
+Everything is named ``amber_...``, so that a memory may live in an application's own database.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from amber.backends.sqlite import text
+from amber.backends.sqlite.connection import Connections, plain
+from amber.errors import BadInput, SchemaMismatch, Unsupported
+from amber.model.collection import Body, Collection, Index
+from amber.store.codec import decode
+from amber.store.resolve import Analyze, Derived
+
+#: Punctuation that the ASCII tokenizer must keep inside tokens.
+_PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
+_TOKENIZER = "ascii tokenchars '" + _PUNCTUATION.replace("'", "''") + "'"
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE amber_meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
+        "CREATE TABLE amber_collection (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE amber_space (
+            n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, position INTEGER NOT NULL DEFAULT 0,
+            last_at INTEGER NOT NULL DEFAULT 0, documents INTEGER NOT NULL DEFAULT 0,
+            tokens INTEGER NOT NULL DEFAULT 0)""",
+        """CREATE TABLE amber_log (
+            space INTEGER NOT NULL, position INTEGER NOT NULL, operation TEXT NOT NULL, at INTEGER NOT NULL,
+            actor TEXT, reason TEXT, session TEXT, undoes TEXT, PRIMARY KEY (space, position)) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX amber_log_operation ON amber_log (space, operation)",
+        "CREATE INDEX amber_log_session ON amber_log (space, session, position) WHERE session IS NOT NULL",
+        "CREATE INDEX amber_log_actor ON amber_log (space, actor, position) WHERE actor IS NOT NULL",
+        """CREATE TABLE amber_change (
+            space INTEGER NOT NULL, position INTEGER NOT NULL, n INTEGER NOT NULL, collection TEXT NOT NULL,
+            key TEXT NOT NULL, kind TEXT NOT NULL, purged INTEGER NOT NULL DEFAULT 0, deltas TEXT, before TEXT,
+            after TEXT)""",
+        "CREATE UNIQUE INDEX amber_change_position ON amber_change (space, position, n)",
+        "CREATE INDEX amber_change_key ON amber_change (space, collection, key, position)",
+        """CREATE INDEX amber_change_deleted ON amber_change (space, collection, key)
+            WHERE kind = 'delete' AND purged = 0""",
+        """CREATE TABLE amber_undone (
+            space INTEGER NOT NULL, target INTEGER NOT NULL, by INTEGER NOT NULL,
+            PRIMARY KEY (space, target, by)) WITHOUT ROWID""",
+        """CREATE TABLE amber_unique (
+            space INTEGER NOT NULL, rule TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL,
+            PRIMARY KEY (space, rule, value, key)) WITHOUT ROWID""",
+        """CREATE TABLE amber_field (
+            space INTEGER NOT NULL, collection TEXT NOT NULL, path TEXT NOT NULL, value TEXT NOT NULL,
+            type TEXT NOT NULL, key TEXT NOT NULL,
+            PRIMARY KEY (space, collection, path, value, type, key)) WITHOUT ROWID""",
+        """CREATE TABLE amber_queue (
+            space INTEGER NOT NULL, collection TEXT NOT NULL, key TEXT NOT NULL, queue TEXT NOT NULL, due_at INTEGER,
+            epoch INTEGER NOT NULL, attempts INTEGER NOT NULL, PRIMARY KEY (space, collection, key)) WITHOUT ROWID""",
+        "CREATE INDEX amber_queue_due ON amber_queue (space, queue, due_at, key) WHERE due_at IS NOT NULL",
+        """CREATE TABLE amber_purged (
+            space INTEGER NOT NULL, collection TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
+            PRIMARY KEY (space, collection, key)) WITHOUT ROWID""",
+        """CREATE TABLE amber_doc (
+            id INTEGER PRIMARY KEY, space INTEGER NOT NULL, collection TEXT NOT NULL, key TEXT NOT NULL,
+            position INTEGER NOT NULL, length INTEGER NOT NULL, at INTEGER NOT NULL, sender TEXT, project TEXT,
+            session TEXT, type TEXT)""",
+        "CREATE UNIQUE INDEX amber_doc_key ON amber_doc (space, collection, key)",
+        "CREATE TABLE amber_text (id INTEGER PRIMARY KEY, tokens TEXT NOT NULL, counts BLOB NOT NULL)",
+        f"""CREATE VIRTUAL TABLE amber_search USING fts5 (
+            tokens, content='amber_text', content_rowid='id', detail='none', columnsize=0,
+            tokenize="{_TOKENIZER.replace('"', '""')}")""",
+        "INSERT INTO amber_search (amber_search, rank) VALUES ('automerge', 8)",
+        "INSERT INTO amber_search (amber_search, rank) VALUES ('crisismerge', 64)",
+        "CREATE VIRTUAL TABLE amber_vocabulary USING fts5vocab ('amber_search', 'row')",
+    ),
+)
+VERSION = len(MIGRATIONS)
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
+
+
+def migrate(connections: Connections, collections: Iterable[Collection], analyze: Analyze, analyzer: str) -> None:
+    """Bring the tables to this version of Amber, in one transaction per migration.
+
+    :raises SchemaMismatch: when the database was written by a newer Amber; it is left untouched.
+    :raises Unsupported: when this SQLite has no FTS5.
+    """
+    declared = {collection: _digest(collection, analyzer) for collection in collections}
+    for collection in declared:
+        _check_names(collection)
+    connections.check()
+    reader = plain(connections.writer)
+    found = current(reader)
+    if found > VERSION:
+        raise SchemaMismatch(
+            f"This memory has schema {found}, newer than the {VERSION} that this Amber knows: upgrade the amber package.",
+            found=found,
+            known=VERSION,
+        )
+    digests = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
+    if found == VERSION and all(digests.get(each.name) == digest for each, digest in declared.items()):
+        return
+    connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
+
+
+def _digest(collection: Collection, analyzer: str) -> str:
+    return collection.digest() + (f"/{analyzer}" if collection.search is not None else "")
+
+
+def current(cursor: sqlite3.Cursor) -> int:
+    """Give the schema version of a database, 0 when it holds no memory yet."""
+    if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'amber_meta'").fetchone() is None:
+        return 0
+    row = cursor.execute("SELECT value FROM amber_meta WHERE name = 'schema'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze: Analyze) -> None:
+    # read again under the lock: another process may have been faster
+    for statements in MIGRATIONS[current(cursor) :]:
+        for statement in statements:
+            try:
+                cursor.execute(statement)
+            except sqlite3.OperationalError as error:
+                if "no such module" in str(error):
+                    raise Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.") from error
+                raise
+    cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
+    digests = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
+    for collection, digest in declared.items():
+        if digests.get(collection.name) != digest:
+            _declare(cursor, collection, analyze)
+            cursor.execute("INSERT OR REPLACE INTO amber_collection VALUES (?, ?)", (collection.name, digest))
+
+
+def _check_names(collection: Collection) -> None:
+    names = [collection.name, *collection.columns, *collection.by_name]
+    bad = [name for name in names if not _NAME.fullmatch(name)]
+    bad += [name for name in collection.columns if name in _RESERVED]
+    if bad:
+        raise BadInput(f"{bad} can not be names of a collection's table, fields or indexes.", names=bad)
+
+
+def table(collection: Collection) -> str:
+    """Name a collection's table."""
+    return f"amber_{collection.name}"
+
+
+def index_table(collection: Collection, index: Index) -> str:
+    """Name the table, or SQL index, that holds an index of a collection."""
+    return f"amber_{collection.name}_by_{index.name}"
+
+
+def _declare(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -> None:
+    name = table(collection)
+    cursor.execute(
+        f"""CREATE TABLE IF NOT EXISTS {name} (
+            space INTEGER NOT NULL, key TEXT NOT NULL, created INTEGER NOT NULL, revision INTEGER NOT NULL,
+            body TEXT NOT NULL, UNIQUE (space, key))"""
+    )
+    there = {row[1] for row in cursor.execute(f"PRAGMA table_info({name})")}
+    for field in collection.fields:
+        if not field.many and field.name not in there:
+            kind = "INTEGER" if field.kind == "int" else "TEXT"
+            cursor.execute(f'ALTER TABLE {name} ADD COLUMN "{field.name}" {kind}')
+    for (old,) in cursor.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND name LIKE '%\\_by\\_%' ESCAPE '\\'",
+        (name,),
+    ).fetchall():
+        cursor.execute(f"DROP INDEX {old}")
+    _refill(cursor, collection, analyze)
+    for index in collection.indexes:
+        if collection.many_field(index) is None:
+            columns = ", ".join(f'"{column}"' for column in (*index.equal, index.order))
+            present = " AND ".join(f'"{column}" IS NOT NULL' for column in (*index.equal, index.order))
+            cursor.execute(
+                f"CREATE INDEX {index_table(collection, index)} ON {name} (space, {columns}, key) WHERE {present}"
+            )
+
+
+def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -> None:
+    """Derive columns, multi-valued indexes, field entries, unique values and postings of all documents anew."""
+    name = table(collection)
+    many = {index.name: index for index in collection.indexes if collection.many_field(index) is not None}
+    for index in many.values():
+        side = index_table(collection, index)
+        kinds = {field.name: "INTEGER" if field.kind == "int" else "TEXT" for field in collection.fields}
+        columns = ", ".join(f'"{column}" {kinds[column]} NOT NULL' for column in index.equal)
+        keys = ", ".join(f'"{column}"' for column in index.equal)
+        cursor.execute(f"DROP TABLE IF EXISTS {side}")
+        cursor.execute(
+            f"""CREATE TABLE {side} (space INTEGER NOT NULL, {columns}, ord {kinds[index.order]} NOT NULL,
+                key TEXT NOT NULL, PRIMARY KEY (space, {keys}, ord, key)) WITHOUT ROWID"""
+        )
+    single = [field.name for field in collection.fields if not field.many]
+    assignments = ", ".join(f'"{column}" = ?' for column in single)
+    cursor.execute("DELETE FROM amber_field WHERE collection = ?", (collection.name,))
+    # run-time rules are listed anew below; declared constraints are named after their collection
+    cursor.execute(
+        "DELETE FROM amber_unique WHERE rule >= ? AND rule < ?", (f"{collection.name}/", f"{collection.name}0")
+    )
+    for row, space, key, revision, stored in cursor.execute(
+        f"SELECT rowid, space, key, revision, body FROM {name}"
+    ).fetchall():
+        body = decode(stored)
+        derived = Derived(collection, body, stored, analyze)
+        if single:
+            values = [derived.columns[column] for column in single]
+            cursor.execute(f"UPDATE {name} SET {assignments} WHERE rowid = ?", (*values, row))
+        for index_name, rows in derived.many.items():
+            insert_many(cursor, collection, many[index_name], space, key, rows)
+        entries = [(space, collection.name, path, value, derived.group, key) for path, value in derived.entries]
+        cursor.executemany("INSERT OR IGNORE INTO amber_field VALUES (?, ?, ?, ?, ?, ?)", entries)
+        held = [(space, *pair, key) for pair in collection.unique_values(body, _rule(cursor, collection, space, body))]
+        cursor.executemany("INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)", held)
+        documents, tokens = text.replace(cursor, space, collection.name, key, revision, derived)
+        cursor.execute(
+            "UPDATE amber_space SET documents = documents + ?, tokens = tokens + ? WHERE n = ?",
+            (documents, tokens, space),
+        )
+
+
+def _rule(cursor: sqlite3.Cursor, collection: Collection, space: int, body: Body) -> Body | None:
+    group = collection.rules.key(body) if collection.rules is not None else None
+    if group is None or collection.rules is None:
+        return None
+    sql = f"SELECT body FROM amber_{collection.rules.collection} WHERE space = ? AND key = ?"
+    row = cursor.execute(sql, (space, group)).fetchone()
+    return decode(row[0]) if row is not None else None
+
+
+def insert_many(
+    cursor: sqlite3.Cursor,
+    collection: Collection,
+    index: Index,
+    space: int,
+    key: str,
+    rows: Iterable[tuple[tuple[str | int, ...], str | int]],
+) -> None:
+    """Enter a document in a multi-valued index."""
+    marks = ", ".join("?" * (len(index.equal) + 3))
+    sql = f"INSERT OR IGNORE INTO {index_table(collection, index)} VALUES ({marks})"
+    cursor.executemany(sql, [(space, *equal, order, key) for equal, order in rows])
+
+
+def by_name(collections: Iterable[Collection]) -> Mapping[str, Collection]:
+    """Give declarations by their name."""
+    return {collection.name: collection for collection in collections}

@@ -1,0 +1,274 @@
+"""SQLiteStore: the contract on one file, by ``connection``, ``schema``, ``write``, ``read``, ``text``, ``purge``."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from amber.backends.sqlite import purge, read, text, write
+from amber.backends.sqlite.connection import Connections, Durability, plain, translate
+from amber.backends.sqlite.schema import by_name, migrate, table
+from amber.backends.sqlite.verify import find_problems
+from amber.model.batch import Batch
+from amber.model.collection import Collection, Order, Record
+from amber.model.where import Where
+from amber.store.codec import decode
+from amber.store.contract import (
+    SCAN_LIMIT,
+    Candidate,
+    Capabilities,
+    Cursor,
+    Lease,
+    LogEntry,
+    LogQuery,
+    Page,
+    Problem,
+    Purged,
+    QueueState,
+    Receipt,
+    Scrubbed,
+    SearchFilter,
+    Selection,
+    Stats,
+    TextStats,
+)
+from amber.store.resolve import Analyze, check_name, check_selection, find_collection, prepare
+
+
+class SQLiteStore:
+    """Keep a memory in one SQLite file, or in the database of a connection that the caller owns.
+
+    :param target: a path (used as it is: ``?``, ``%`` and ``#`` are letters), or an open connection. With a connection
+        Amber works in the caller's open transaction, in a savepoint, and does not commit it; with none open it begins
+        and commits its own. The connection is never closed and keeps its settings.
+    :param collections: the declarations of what will be kept.
+    :param analyze: gives the tokens of a text.
+    :param analyzer: names the analyzer's version: with another one all postings are made anew at open.
+    :param durability: see ``Connections``. :param timeout: seconds to wait for another writer.
+    :raises SchemaMismatch: when the database was written by a newer Amber.
+    :raises Corrupt: when the file is not a SQLite database.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | sqlite3.Connection,
+        collections: Iterable[Collection],
+        *,
+        analyze: Analyze,
+        analyzer: str = "",
+        durability: Durability = "normal",
+        timeout: float = 30.0,
+    ) -> None:
+        self.collections: Mapping[str, Collection] = by_name(collections)
+        self._analyze = analyze
+        self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
+        self._numbers: dict[str, int] = {}
+        self._connections = Connections(target, durability=durability, timeout=timeout)
+        self.capabilities = Capabilities(
+            "sqlite", durable=True, many_processes=True, enlists=self._connections.borrowed, scrubs=True
+        )
+        try:
+            migrate(self._connections, self.collections.values(), analyze, analyzer)
+        except sqlite3.Error as error:
+            self._connections.close()
+            raise translate(error, self._connections.path) from error
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def _number(self, space: str) -> int:
+        """Give the number of a space, or -1 when nobody wrote to it."""
+        number = self._numbers.get(space)
+        if number is None:
+            check_name("space", space)
+            found = self._connections.rows("SELECT n FROM amber_space WHERE name = ?", (space,))
+            if not found:
+                return -1
+            number = int(found[0][0])
+            # inside a caller's transaction the space may still vanish
+            if not self._connections.borrowed:
+                self._numbers[space] = number
+        return number
+
+    def commit(self, batch: Batch) -> Receipt:
+        prepared = prepare(batch, self.collections, self._analyze)
+        return self._connections.write(
+            lambda cursor: write.commit(cursor, prepared, self.collections, self._statements, self._analyze), "commit"
+        )
+
+    def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
+        write.check_claim(self.collections, queue, n, lease)
+        number = self._number(space)
+        return self._connections.write(
+            lambda cursor: write.claim(cursor, self._statements, number, queue, n, lease=lease, now=now), "claim"
+        )
+
+    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+        check_selection(self.collections, selection)
+        number = self._number(space)
+        if number < 0:
+            return Purged(0, 0, True)
+
+        def work(cursor: sqlite3.Cursor) -> Purged:
+            position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
+            return purge.purge(cursor, number, position, self.collections, self._statements, selection, limit)
+
+        return self._connections.write(work, "purge")
+
+    def scrub(self, *, steps: int = 1_000) -> Scrubbed:
+        self._connections.check()
+        return purge.scrub(self._connections, steps)
+
+    def get(self, space: str, collection: str, key: str) -> Record | None:
+        statements = self._statements.get(collection)
+        if statements is None:
+            find_collection(self.collections, collection)
+            return None
+        number = self._numbers.get(space) or self._number(space)
+        found = self._connections.rows(statements.get, (number, key))
+        if not found:
+            return None
+        row = found[0]
+        return Record(row[0], row[1], row[2], decode(row[3]))
+
+    def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
+        name = table(find_collection(self.collections, collection))
+        number = self._number(space)
+        found = {}
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            sql = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key IN ({marks})"
+            for key, created, revision, body in self._connections.rows(sql, (number, *part)):
+                found[key] = Record(key, created, revision, decode(body))
+        return found
+
+    def scan(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+        reverse: bool = False,
+        after: Cursor | None = None,
+        limit: int = 100,
+        where: Where = (),
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        declared = find_collection(self.collections, collection)
+        rows, number = self._connections.rows, self._number(space)
+        return read.scan(rows, number, declared, index, equal, low, high, reverse, after, limit, where, scan_limit)
+
+    def lookup(
+        self,
+        space: str,
+        collection: str,
+        where: Where,
+        *,
+        group: str | None = None,
+        after: Cursor | None = None,
+        limit: int = 100,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        declared = find_collection(self.collections, collection)
+        rows, number = self._connections.rows, self._number(space)
+        return read.lookup(rows, number, declared, where, group, after, limit, scan_limit)
+
+    def count(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        declared = find_collection(self.collections, collection)
+        return read.count(self._connections.rows, self._number(space), declared, index, equal, low, high)
+
+    def total(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        field: str,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        declared = find_collection(self.collections, collection)
+        return read.total(self._connections.rows, self._number(space), declared, index, equal, field, low, high)
+
+    def position(self, space: str) -> int:
+        found = self._connections.rows("SELECT position FROM amber_space WHERE name = ?", (space,))
+        return int(found[0][0]) if found else 0
+
+    def position_at(self, space: str, at: int) -> int:
+        return read.position_at(self._connections.rows, self._number(space), self.position(space), at)
+
+    def log(self, space: str, query: LogQuery) -> list[LogEntry]:
+        number = self._number(space)
+        return self._connections.read(lambda connection: read.log(_fetcher(connection), number, query))
+
+    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
+        number = self._number(space)
+        return self._connections.read(lambda connection: text.stats(connection, number, terms))
+
+    def candidates(
+        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+    ) -> list[Candidate]:
+        number = self._number(space)
+        return self._connections.read(lambda connection: text.candidates(connection, number, terms, filter, limit))
+
+    def queued(self, space: str, collection: str, key: str) -> QueueState | None:
+        sql = "SELECT due_at, epoch, attempts FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"
+        found = self._connections.rows(sql, (self._number(space), collection, key))
+        return QueueState(*found[0]) if found else None
+
+    def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
+        sql = """SELECT s.name, (SELECT min(due_at) FROM amber_queue q
+                 WHERE q.space = s.n AND q.queue = ? AND q.due_at IS NOT NULL) AS due
+                 FROM amber_space s WHERE due <= ? ORDER BY due, s.name LIMIT ?"""
+        return [row[0] for row in self._connections.rows(sql, (queue, now, limit))]
+
+    def spaces(self) -> list[str]:
+        return [row[0] for row in self._connections.rows("SELECT name FROM amber_space ORDER BY name")]
+
+    def verify(self, space: str | None = None) -> list[Problem]:
+        rows = self._connections.rows("SELECT name, n FROM amber_space")
+        numbers = {name: n for name, n in rows if space is None or name == space}
+        return self._connections.write(
+            lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify"
+        )
+
+    def stats(self, space: str) -> Stats:
+        number, rows = self._number(space), self._connections.rows
+        found = rows("SELECT position, documents, tokens FROM amber_space WHERE n = ?", (number,))
+        position, searchable, tokens = found[0] if found else (0, 0, 0)
+        documents = {
+            name: int(rows(f"SELECT count(*) FROM {table(each)} WHERE space = ?", (number,))[0][0])
+            for name, each in sorted(self.collections.items())
+        }
+        size = int(rows("PRAGMA page_count")[0][0]) * int(rows("PRAGMA page_size")[0][0])
+        return Stats(space, position, documents, searchable, tokens, size)
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __enter__(self) -> SQLiteStore:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def _fetcher(connection: sqlite3.Connection) -> read.Rows:
+    cursor = plain(connection)
+    return lambda sql, values: cursor.execute(sql, values).fetchall()

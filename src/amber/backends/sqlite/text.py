@@ -1,0 +1,205 @@
+"""Search: FTS5 finds which documents hold a token, everything else is our own.
+
+A token is prefixed with the number of its space, so that spaces share one index without paying for each other.
+``amber_doc`` holds what a search is narrowed by, ``amber_text`` the distinct tokens of a document (which FTS5 needs
+again to remove it) and, one byte each, how often they occur.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
+from typing import Any
+
+from amber.model.collection import Facets
+from amber.store.contract import Candidate, SearchFilter, TextStats
+from amber.store.resolve import Derived, check_limit
+
+#: Rows fetched by one statement with a list of ids.
+_CHUNK = 500
+
+
+def enter(cursor: sqlite3.Cursor, space: int, collection: str, key: str, position: int, derived: Derived) -> None:
+    """Make a document searchable; nothing when it has no text."""
+    if derived.terms is None:
+        return
+    facets = derived.facets
+    cursor.execute(
+        """INSERT INTO amber_doc (space, collection, key, position, length, at, sender, project, session, type)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            *(space, collection, key, position, derived.length),
+            *(facets.at, facets.sender, facets.project, facets.session, facets.type),
+        ),
+    )
+    number = cursor.lastrowid
+    tokens, counts = pack(space, derived)
+    cursor.execute("INSERT INTO amber_text VALUES (?, ?, ?)", (number, tokens, counts))
+    cursor.execute("INSERT INTO amber_search (rowid, tokens) VALUES (?, ?)", (number, tokens))
+
+
+def pack(space: int, derived: Derived) -> tuple[str, bytes]:
+    """Give the distinct prefixed tokens of a document as one text, and their counts."""
+    terms: Mapping[str, int] = derived.terms or {}
+    prefix = f"{space:x}."
+    return " ".join([prefix + term for term in terms]), bytes(terms.values())
+
+
+def withdraw(cursor: sqlite3.Cursor, space: int, collection: str, key: str) -> int:
+    """Make a document unsearchable; give its length in tokens, or -1 when it was not searchable."""
+    row = cursor.execute(
+        """SELECT d.id, d.length, t.tokens FROM amber_doc d JOIN amber_text t ON t.id = d.id
+           WHERE d.space = ? AND d.collection = ? AND d.key = ?""",
+        (space, collection, key),
+    ).fetchone()
+    if row is None:
+        return -1
+    number, length, tokens = row
+    cursor.execute("INSERT INTO amber_search (amber_search, rowid, tokens) VALUES ('delete', ?, ?)", (number, tokens))
+    cursor.execute("DELETE FROM amber_text WHERE id = ?", (number,))
+    cursor.execute("DELETE FROM amber_doc WHERE id = ?", (number,))
+    return int(length)
+
+
+def replace(
+    cursor: sqlite3.Cursor, space: int, collection: str, key: str, position: int | None, derived: Derived | None
+) -> tuple[int, int]:
+    """Bring the postings of a document that exists up to date, doing as little as possible.
+
+    :param position: the new position, None to keep the old one.
+    :return: by how much the searchable documents and their tokens changed.
+    """
+    row = cursor.execute(
+        """SELECT d.id, d.length, d.position, d.at, d.sender, d.project, d.session, d.type, t.tokens, t.counts
+           FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.space = ? AND d.collection = ? AND d.key = ?""",
+        (space, collection, key),
+    ).fetchone()
+    if row is None:
+        if derived is None or derived.terms is None:
+            return 0, 0
+        enter(cursor, space, collection, key, position or 0, derived)
+        return 1, derived.length
+    if derived is None or derived.terms is None:
+        withdraw(cursor, space, collection, key)
+        return -1, -row[1]
+    position = row[2] if position is None else position
+    tokens, counts = pack(space, derived)
+    if tokens != row[8] or counts != row[9]:
+        withdraw(cursor, space, collection, key)
+        enter(cursor, space, collection, key, position, derived)
+        return 0, derived.length - row[1]
+    facets = derived.facets
+    new = (position, facets.at, facets.sender, facets.project, facets.session, facets.type)
+    if new != tuple(row[2:8]):
+        cursor.execute(
+            """UPDATE amber_doc SET position = ?, at = ?, sender = ?, project = ?, session = ?, type = ?
+               WHERE id = ?""",
+            (*new, row[0]),
+        )
+    return 0, 0
+
+
+def stats(connection: sqlite3.Connection, space: int, terms: Sequence[str]) -> TextStats:
+    """Give the figures that ranking needs."""
+    row = connection.execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
+    documents, tokens = row if row is not None else (0, 0)
+    frequency = {}
+    for term in terms:
+        found = connection.execute("SELECT doc FROM amber_vocabulary WHERE term = ?", (f"{space:x}.{term}",)).fetchone()
+        frequency[term] = found[0] if found is not None else 0
+    return TextStats(documents, tokens / documents if documents else 0.0, frequency)
+
+
+def candidates(
+    connection: sqlite3.Connection,
+    space: int,
+    terms: Sequence[tuple[str, float]],
+    filter: SearchFilter,
+    limit: int,
+) -> list[Candidate]:
+    """Give the documents with the largest sums of term weights."""
+    check_limit(limit)
+    conditions, values = _conditions(filter)
+    if conditions:
+        sql = f"""SELECT d.id FROM amber_search CROSS JOIN amber_doc d ON d.id = amber_search.rowid
+                  WHERE amber_search MATCH ? AND {conditions}"""
+    else:
+        sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
+    sums: dict[int, float] = defaultdict(float)
+    for term, weight in terms:
+        for (number,) in connection.execute(sql, (quoted(space, term), *values)):
+            sums[number] += weight
+    best = _best(connection, sums, limit)
+    return _load(connection, space, terms, best)
+
+
+def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
+    parts: list[str] = []
+    values: list[Any] = []
+    for name in ("sender", "session", "type"):
+        value = getattr(filter, name)
+        if value is not None:
+            parts.append(f"d.{name} = ?")
+            values.append(value)
+    if filter.project is not None:
+        # "0" follows "/" in every byte order, so the range holds what lies below the project by whole segments
+        parts.append("(d.project = ? OR (d.project >= ? AND d.project < ?))")
+        values += [filter.project, filter.project + "/", filter.project + "0"]
+    if filter.since is not None:
+        parts.append("d.at >= ?")
+        values.append(filter.since)
+    if filter.until is not None:
+        parts.append("d.at < ?")
+        values.append(filter.until)
+    if filter.collections:
+        parts.append(f"d.collection IN ({', '.join('?' * len(filter.collections))})")
+        values += filter.collections
+    return " AND ".join(parts), values
+
+
+def quoted(space: int, term: str) -> str:
+    """Write a token as an FTS5 text that can hold anything."""
+    return '"' + f"{space:x}.{term}".replace('"', '""') + '"'
+
+
+def _best(connection: sqlite3.Connection, sums: dict[int, float], limit: int) -> list[int]:
+    """Give the ids with the largest sums; ties by newest position, then key."""
+    rounded = {number: round(total, 9) for number, total in sums.items()}
+    if len(rounded) > limit:
+        cut = nsmallest(limit, (-total for total in rounded.values()))[-1]
+        rounded = {number: total for number, total in rounded.items() if -total <= cut}
+    rows = [
+        (-rounded[number], -position, key, collection, number)
+        for number, position, key, collection in _fetch(
+            connection, "SELECT id, position, key, collection FROM amber_doc WHERE id IN ({})", rounded
+        )
+    ]
+    rows.sort()
+    return [row[4] for row in rows[:limit]]
+
+
+def _fetch(connection: sqlite3.Connection, sql: str, numbers: Iterable[int]) -> Iterable[Any]:
+    wanted = list(numbers)
+    for start in range(0, len(wanted), _CHUNK):
+        part = wanted[start : start + _CHUNK]
+        yield from connection.execute(sql.format(", ".join("?" * len(part))), part)
+
+
+def _load(
+    connection: sqlite3.Connection, space: int, terms: Sequence[tuple[str, float]], best: list[int]
+) -> list[Candidate]:
+    sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
+             t.tokens, t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.id IN ({})"""
+    wanted = [(term, f" {space:x}.{term} ") for term, _ in terms]
+    found = {}
+    for row in _fetch(connection, sql, best):
+        text, counts = f" {row[10]} ", row[11]
+        held = {}
+        for term, padded in wanted:
+            place = text.find(padded)
+            if place >= 0:
+                held[term] = counts[text.count(" ", 0, place)]
+        found[row[0]] = Candidate(row[1], row[2], row[3], row[4], held, Facets(*row[5:10]))
+    return [found[number] for number in best]

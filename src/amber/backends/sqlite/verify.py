@@ -1,0 +1,162 @@
+"""Compare everything derived with the documents it was derived from, and the log with itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+
+from amber.backends.sqlite import text
+from amber.backends.sqlite.schema import index_table, table
+from amber.model.collection import Collection, Record
+from amber.store.codec import decode, encode
+from amber.store.contract import Problem
+from amber.store.resolve import Analyze, Derived, rule_of
+
+
+def find_problems(
+    cursor: sqlite3.Cursor, spaces: Mapping[str, int], collections: Mapping[str, Collection], analyze: Analyze
+) -> list[Problem]:
+    """List everything that does not agree; runs in one transaction and changes nothing."""
+    problems = [
+        Problem("file", None, None, str(row[0]))
+        for row in cursor.execute("PRAGMA integrity_check(20)").fetchall()
+        if row[0] != "ok"
+    ]
+    try:
+        cursor.execute("INSERT INTO amber_search (amber_search, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        problems.append(Problem("postings", None, None, f"The postings do not match the texts: {error}."))
+    for number in spaces.values():
+        problems += _Space(cursor, number, collections, analyze).find()
+    return problems
+
+
+class _Space:
+    def __init__(
+        self, cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection], analyze: Analyze
+    ) -> None:
+        self.cursor, self.space, self.collections, self.analyze = cursor, space, collections, analyze
+        self.problems: list[Problem] = []
+        self.holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        self.searchable = self.tokens = 0
+
+    def find(self) -> list[Problem]:
+        for collection in self.collections.values():
+            self._documents(collection)
+        self._unique()
+        self._log()
+        documents, tokens, held = self.cursor.execute(
+            """SELECT documents, tokens, (SELECT count(*) FROM amber_doc WHERE space = n) FROM amber_space
+               WHERE n = ?""",
+            (self.space,),
+        ).fetchone()
+        if (documents, tokens, held) != (self.searchable, self.tokens, self.searchable):
+            self._report(
+                "postings", None, None, f"{held} texts are indexed and {documents} counted; {self.searchable} expected."
+            )
+        return self.problems
+
+    def _report(self, kind: str, collection: str | None, key: str | None, detail: str) -> None:
+        self.problems.append(Problem(kind, collection, key, detail))
+
+    def _load(self, collection: str, key: str) -> Record | None:
+        name = table(self.collections[collection])
+        sql = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key = ?"
+        row = self.cursor.execute(sql, (self.space, key)).fetchone()
+        return Record(row[0], row[1], row[2], decode(row[3])) if row is not None else None
+
+    def _documents(self, collection: Collection) -> None:
+        columns = [field.name for field in collection.fields if not field.many]
+        names = "".join(f', "{column}"' for column in columns)
+        sql = f"SELECT key, revision, body{names} FROM {table(collection)} WHERE space = ?"
+        entries, many = 0, 0
+        for key, revision, stored, *values in self.cursor.execute(sql, (self.space,)).fetchall():
+            body = decode(stored)
+            derived = Derived(collection, body, stored, self.analyze)
+            if [derived.columns[column] for column in columns] != values:
+                self._report("index", collection.name, key, f"The columns of {key} do not match its body.")
+            self._text(collection, key, derived)
+            for path, value in derived.entries:
+                entries += 1
+                if not self._has_entry(collection.name, path, value, derived.group, key):
+                    self._report("fields", collection.name, key, f"{key} is missing from the field index at {path}.")
+            for rows in derived.many.values():
+                many += len(rows)
+            for pair in collection.unique_values(body, rule_of(collection, body, self._load)):
+                self.holders[pair].append((collection.name, key))
+            self._last_change(collection, key, revision, body)
+        self._count(collection, entries, many)
+
+    def _count(self, collection: Collection, entries: int, many: int) -> None:
+        one = self.cursor.execute
+        sql = "SELECT count(*) FROM amber_field WHERE space = ? AND collection = ?"
+        if one(sql, (self.space, collection.name)).fetchone()[0] != entries:
+            self._report("fields", collection.name, None, "The field index has entries without a document.")
+        sides = [index_table(collection, i) for i in collection.indexes if collection.many_field(i) is not None]
+        if (
+            sum(one(f"SELECT count(*) FROM {side} WHERE space = ?", (self.space,)).fetchone()[0] for side in sides)
+            != many
+        ):
+            self._report("index", collection.name, None, "A multi-valued index does not match the documents.")
+
+    def _has_entry(self, collection: str, path: str, value: str, group: str, key: str) -> bool:
+        sql = """SELECT 1 FROM amber_field
+                 WHERE space = ? AND collection = ? AND path = ? AND value = ? AND type = ? AND key = ?"""
+        return self.cursor.execute(sql, (self.space, collection, path, value, group, key)).fetchone() is not None
+
+    def _text(self, collection: Collection, key: str, derived: Derived) -> None:
+        row = self.cursor.execute(
+            """SELECT t.tokens, t.counts, d.length FROM amber_doc d JOIN amber_text t ON t.id = d.id
+               WHERE d.space = ? AND d.collection = ? AND d.key = ?""",
+            (self.space, collection.name, key),
+        ).fetchone()
+        if derived.terms is not None:
+            self.searchable += 1
+            self.tokens += derived.length
+            if row is None or tuple(row) != (*text.pack(self.space, derived), derived.length):
+                self._report("postings", collection.name, key, f"The postings of {key} do not match its text.")
+        elif row is not None:
+            self._report("postings", collection.name, key, f"{key} should not be searchable.")
+
+    def _last_change(self, collection: Collection, key: str, revision: int, body: dict[str, object]) -> None:
+        row = self.cursor.execute(
+            """SELECT position, kind, after, purged FROM amber_change WHERE space = ? AND collection = ? AND key = ?
+               ORDER BY position DESC LIMIT 1""",
+            (self.space, collection.name, key),
+        ).fetchone()
+        if row is None or row[0] != revision:
+            self._report("log", collection.name, key, f"{key} is at revision {revision}, which the log does not have.")
+        elif row[1] == "put" and row[2] is not None and not row[3]:
+            after = decode(row[2])
+            kept = {name: value for name, value in body.items() if name not in collection.touchable}
+            then = {name: value for name, value in after.items() if name not in collection.touchable}
+            if encode(kept) != encode(then):
+                self._report("log", collection.name, key, f"{key} differs from the image at position {revision}.")
+
+    def _unique(self) -> None:
+        sql = "SELECT rule, value, key FROM amber_unique WHERE space = ?"
+        held = {(rule, value, key) for rule, value, key in self.cursor.execute(sql, (self.space,))}
+        expected = {(*pair, key) for pair, places in self.holders.items() for _, key in places}
+        for rule, value, key in sorted(held ^ expected):
+            self._report("unique", None, key, f"The table of unique values is wrong for {value} ({rule}).")
+        for (rule, value), places in sorted(self.holders.items()):
+            if len(places) > 1:
+                keys = ", ".join(sorted(key for _, key in places))
+                self._report("unique", *min(places), f"{len(places)} documents have {value} ({rule}): {keys}.")
+
+    def _log(self) -> None:
+        entries, first, last, position = self.cursor.execute(
+            """SELECT count(*), coalesce(min(position), 1), coalesce(max(position), 0),
+               (SELECT position FROM amber_space WHERE n = ?) FROM amber_log WHERE space = ?""",
+            (self.space, self.space),
+        ).fetchone()
+        if ((first, last) != (1, position) and entries) or entries != last - first + 1:
+            self._report("log", None, None, f"The log holds {entries} entries from {first} to {last} of {position}.")
+        row = self.cursor.execute(
+            """SELECT l.position FROM amber_log l WHERE l.space = ? AND NOT EXISTS
+               (SELECT 1 FROM amber_change c WHERE c.space = l.space AND c.position = l.position) LIMIT 1""",
+            (self.space,),
+        ).fetchone()
+        if row is not None:
+            self._report("log", None, None, f"The log entry {row[0]} has no changes.")

@@ -1,0 +1,228 @@
+"""Collections: what a feature declares, so that every store can keep it without knowing the feature.
+
+A document is ``Record(key, created, revision, body)``. Everything else that a store keeps for it (index entries,
+unique values, field entries, search postings, its place in a queue) is derived from the body by the functions
+declared here, on every write, in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+from amber.model.where import scalar
+
+Body = dict[str, Any]
+Order = str | int
+FieldKind = Literal["text", "int"]
+
+
+class Record(NamedTuple):
+    """A stored document.
+
+    ``created`` is the position of the commit that first wrote it, ``revision`` of the one that last did: revisions
+    of a key rise and never come back, also when it was deleted in between.
+    """
+
+    key: str
+    created: int
+    revision: int
+    body: Body
+
+
+class Field:
+    """A value that indexes use: at ``path`` of the body, or derived from it.
+
+    :param kind: ``text`` (ordered by UTF-8 bytes) or ``int`` (64 bits).
+    :param many: the derived value is a sequence; the document is found under each of them.
+    :param derive: gives the value from the body; a changed rule needs another ``version``.
+    """
+
+    __slots__ = ("derive", "kind", "many", "name", "version")
+
+    def __init__(
+        self,
+        name: str,
+        kind: FieldKind = "text",
+        *,
+        many: bool = False,
+        derive: Callable[[Body], Any] | None = None,
+        version: int = 1,
+    ) -> None:
+        self.name, self.kind, self.many, self.version = name, kind, many, version
+        self.derive: Callable[[Body], Any] = derive or (lambda body: body.get(name))
+
+
+class Index(NamedTuple):
+    """A named order of a collection's documents.
+
+    A scan gives a value for each field of ``equal`` and a range of ``order``; ties go by key. A document with None in
+    one of these fields is not in the index.
+    """
+
+    name: str
+    equal: tuple[str, ...]
+    order: str
+
+
+class Unique(NamedTuple):
+    """A value that one document at most may hold, in its space, while ``when`` is true of its body."""
+
+    name: str
+    values: Callable[[Body], Any]
+    when: Callable[[Body], bool]
+
+
+class Facets(NamedTuple):
+    """What a search can be narrowed by; ``at`` is in microseconds since the epoch, UTC."""
+
+    sender: str | None = None
+    project: str | None = None
+    session: str | None = None
+    type: str | None = None
+    at: int = 0
+
+
+class Search(NamedTuple):
+    """Searchable text: ``text`` gives it (None: not searchable now), ``facets`` what it can be narrowed by."""
+
+    text: Callable[[Body], str | None]
+    facets: Callable[[Body], Facets]
+
+
+class FieldIndex(NamedTuple):
+    """Equality look-ups on every path below ``root``, within the group that the field ``group`` names."""
+
+    root: str
+    group: str
+
+
+class Rules(NamedTuple):
+    """Constraints that users register at run time, kept as documents of another collection.
+
+    The document of ``collection`` whose key is ``key(body)`` holds ``unique`` (a list of lists of paths, each path a
+    list of segments) and ``immutable`` (a bool). ``binds`` tells whether a body is bound at all, ``changes`` whether
+    the step from one body to the next (None: deleted) at a time in microseconds is one that immutability forbids,
+    ``by`` names an index whose one equal field is that key.
+    """
+
+    collection: str
+    key: Callable[[Body], str | None]
+    binds: Callable[[Body], bool]
+    changes: Callable[[Body, Body | None, int], bool]
+    by: str
+
+
+class Queue(NamedTuple):
+    """Documents with a non-null ``due`` (microseconds) wait in the queue of this name until they are claimed."""
+
+    name: str
+    due: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection:
+    """The declaration of one kind of document.
+
+    :param log: ``both`` keeps the body before and after each change; ``before`` keeps no after-image of an append,
+        since the live document is it.
+    :param touchable: top-level fields that may be changed by an unlogged touch; undo does not compare them.
+    """
+
+    name: str
+    fields: tuple[Field, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    unique: tuple[Unique, ...] = ()
+    search: Search | None = None
+    field_index: FieldIndex | None = None
+    rules: Rules | None = None
+    queue: Queue | None = None
+    log: Literal["both", "before"] = "both"
+    touchable: frozenset[str] = frozenset()
+    version: int = 1
+    by_name: Mapping[str, Index] = field(init=False)
+    columns: Mapping[str, Field] = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = {declared.name: declared for declared in self.fields}
+        for index in self.indexes:
+            unknown = [name for name in (*index.equal, index.order) if name not in columns]
+            if unknown:
+                raise ValueError(f"index {self.name}.{index.name} uses undeclared fields {unknown}")
+            many = [name for name in index.equal if columns[name].many]
+            if columns[index.order].many or len(many) > 1:
+                raise ValueError(
+                    f"index {self.name}.{index.name} may have one multi-valued field, among the equal ones"
+                )
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "by_name", {index.name: index for index in self.indexes})
+
+    @property
+    def queue_name(self) -> str | None:
+        """The name of the queue that the documents wait in, if any."""
+        return self.queue.name if self.queue is not None else None
+
+    def digest(self) -> str:
+        """Give a text that changes when stores must rebuild what they derived from this declaration."""
+        parts: list[Any] = [self.name, self.version, self.log, sorted(self.touchable)]
+        parts += [[f.name, f.kind, f.many, f.version] for f in self.fields]
+        parts += [list(map(str, index)) for index in self.indexes]
+        parts += [unique.name for unique in self.unique]
+        parts += [self.search is not None, str(self.field_index), self.rules and self.rules.collection, str(self.queue)]
+        return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+    def many_field(self, index: Index) -> str | None:
+        """Name the multi-valued field of an index, if it has one."""
+        return next((name for name in index.equal if self.columns[name].many), None)
+
+    def index_rows(self, index: Index, body: Body) -> list[tuple[tuple[Order, ...], Order]]:
+        """Give the (equal values, order value) entries of a body in an index; none when a field is None."""
+        order = self.columns[index.order].derive(body)
+        values = [self.columns[name].derive(body) for name in index.equal]
+        if order is None or any(value is None for value in values):
+            return []
+        many = self.many_field(index)
+        if many is None:
+            return [(tuple(values), order)]
+        place = index.equal.index(many)
+        each = sorted(set(values[place]))
+        return [((*values[:place], value, *values[place + 1 :]), order) for value in each]
+
+    def unique_values(self, body: Body | None, rule: Body | None) -> list[tuple[str, str]]:
+        """Give the (constraint, value) pairs that a body holds; values with a None in them bind nothing.
+
+        All run-time constraints of a group share one name (see ``rule_name``), so that they can be replaced together;
+        the value then starts with the fields.
+
+        :param rule: the run-time rule of the body's group, if there is one.
+        """
+        if body is None:
+            return []
+        held = []
+        for unique in self.unique:
+            if unique.when(body):
+                value = unique.values(body)
+                if value is not None:
+                    held.append((f"{self.name}/{unique.name}", scalar(value)))
+        if rule is not None and self.rules is not None and self.rules.binds(body):
+            constraint = self.rule_name(self.rules.key(body) or "")
+            for paths in rule.get("unique", ()):
+                found = [_walk(body, path) for path in paths]
+                if None not in found:
+                    name = ",".join(".".join(path) for path in paths)
+                    held.append((constraint, f"{name}={scalar(found)}"))
+        return held
+
+    def rule_name(self, group: str) -> str:
+        """Name the run-time constraints of a group; no declared constraint can have this name."""
+        return f"{self.name}//{group}"
+
+
+def _walk(body: Any, path: Sequence[str]) -> Any:
+    for segment in path:
+        if not isinstance(body, dict):
+            return None
+        body = body.get(segment)
+    return body

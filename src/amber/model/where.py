@@ -1,0 +1,180 @@
+"""The one typed rule by which values are compared, on every store.
+
+* ``None`` matches a null and a missing path.
+* ``True`` and ``False`` match booleans only, never 1 and 0.
+* Numbers match by value: 1 and 1.0 are equal, exact past 2**53.
+* Text matches text, to the letter.
+* Lists and objects match as JSON: same members, key order of objects does not count.
+
+A path is a text with dots between its segments (``payload.role``), a dot inside a key written ``\\.``
+and a backslash ``\\\\``; or a tuple of segments. Objects are walked by key, lists by decimal index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from json.encoder import encode_basestring
+from typing import Any
+
+from amber.errors import BadInput
+
+Path = tuple[str, ...]
+Where = tuple[tuple[Path, Any], ...]
+
+#: Longer canonical forms are replaced by their digest, so that index entries stay small.
+MAX_SCALAR = 160
+#: A document with more leaves than this is found through one overflow entry and a comparison of its body.
+MAX_FIELDS = 64
+OVERFLOW = "*"
+
+
+def parse_path(path: str | Sequence[str]) -> Path:
+    """Give the segments of a path.
+
+    :raises BadInput: when the path or a segment is empty or not a text, or an escape is unfinished.
+    """
+    given: object = path
+    if isinstance(given, str):
+        segments = _split(given)
+    elif isinstance(given, (tuple, list)):
+        segments = list(given)
+    else:
+        raise BadInput(f"A filter path must be a text or a tuple of texts, not {type(path).__name__}.", path=path)
+    if not segments or not all(isinstance(segment, str) and segment for segment in segments):
+        raise BadInput(f"The filter path {path!r} has an empty segment; write it like 'payload.role'.", path=path)
+    return tuple(segments)
+
+
+def _split(path: str) -> list[str]:
+    if "\\" not in path:
+        return path.split(".")
+    segments, current, escaped = [], "", False
+    for letter in path:
+        if escaped:
+            current, escaped = current + letter, False
+        elif letter == "\\":
+            escaped = True
+        elif letter == ".":
+            segments.append(current)
+            current = ""
+        else:
+            current += letter
+    if escaped:
+        raise BadInput(f"The filter path {path!r} ends in a backslash; write \\\\ for a backslash.", path=path)
+    return [*segments, current]
+
+
+def path_text(path: Path) -> str:
+    """Write a path as the one text that names it."""
+    return ".".join(segment.replace("\\", "\\\\").replace(".", "\\.") for segment in path)
+
+
+def parse_where(where: Mapping[Any, Any] | None) -> Where:
+    """Check a filter and give it as pairs of path and value.
+
+    :raises BadInput: for a malformed path, or a value that is not JSON.
+    """
+    if not where:
+        return ()
+    pairs = []
+    for path, value in where.items():
+        segments = parse_path(path)
+        scalar(value)
+        pairs.append((segments, value))
+    return tuple(pairs)
+
+
+def walk(body: Any, path: Path) -> Any:
+    """Give the value at a path, or None when a segment is missing."""
+    current = body
+    for segment in path:
+        if isinstance(current, dict):
+            current = current.get(segment)
+        elif isinstance(current, list) and segment.isascii() and segment.isdigit():
+            place = int(segment)
+            current = current[place] if place < len(current) else None
+        else:
+            return None
+        if current is None:
+            return None
+    return current
+
+
+def matches(body: Any, where: Iterable[tuple[Path, Any]]) -> bool:
+    """Tell whether every condition holds for a body."""
+    return all(scalar(walk(body, path)) == scalar(value) for path, value in where)
+
+
+def scalar(value: Any) -> str:
+    """Give the text under which a JSON value is compared and indexed.
+
+    Two values have the same text exactly when the rule of this module calls them equal.
+
+    :raises BadInput: when the value is not JSON.
+    """
+    text = "s" + value if type(value) is str else _canonical(value, 0)
+    if len(text) > MAX_SCALAR:
+        return "#" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return text
+
+
+def canonical(value: Any) -> str:
+    """Write a JSON value so that equal values give equal texts."""
+    return _canonical(value, 0)
+
+
+def _canonical(value: Any, depth: int) -> str:
+    if value is None:
+        return "n"
+    if value is True:
+        return "t"
+    if value is False:
+        return "f"
+    if isinstance(value, int):
+        return "d" + str(int(value))
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise BadInput(f"{value!r} is not a JSON number.", value=value)
+        return "d" + (str(int(value)) if value.is_integer() else repr(value))
+    if isinstance(value, str):
+        return ("s" + value) if depth == 0 else "s" + encode_basestring(value)
+    if depth > 200:
+        raise BadInput("The value is nested deeper than 200 levels.")
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(_canonical(item, depth + 1) for item in value) + "]"
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise BadInput("The keys of an object must be texts.", value=value)
+        items = (encode_basestring(key) + ":" + _canonical(value[key], depth + 1) for key in sorted(value))
+        return "{" + ",".join(items) + "}"
+    raise BadInput(f"A value of type {type(value).__name__} is not JSON.", value=value)
+
+
+def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
+    """Give the (path, scalar) entries of a field index for the value under ``root``.
+
+    Objects give one entry of their own and one for each member, lists one entry as a whole; nulls give none
+    (a null and a missing path are the same, so neither can be looked up). When there are more than
+    ``MAX_FIELDS`` the answer is the single overflow entry.
+    """
+    entries: list[tuple[str, str]] = []
+    pending: list[tuple[Path, Any]] = [((root,), value)]
+    while pending:
+        path, current = pending.pop()
+        if current is None:
+            continue
+        entries.append((path_text(path), scalar(current)))
+        if isinstance(current, dict):
+            pending.extend(((*path, key), member) for key, member in current.items() if key)
+        if len(entries) + len(pending) > MAX_FIELDS:
+            return [(OVERFLOW, "")]
+    return entries
+
+
+def is_indexed(root: str, path: Path, value: Any) -> bool:
+    """Tell whether equality of ``value`` at ``path`` can be answered by the field index of ``root``.
+
+    A path with a segment of digits may walk into a list, whose items have no entries of their own.
+    """
+    return path[0] == root and value is not None and not any(segment.isdigit() for segment in path[1:])

@@ -1,0 +1,78 @@
+"""JSON in and out of the stores: refuse what would not come back as it was given, before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from amber.errors import BadInput, Corrupt, TooLarge
+from amber.model.batch import MAX_DEPTH, MAX_DOCUMENT
+
+_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def encode(value: Any) -> str:
+    """Write a JSON value as text.
+
+    :raises BadInput: for what JSON can not hold: NaN and infinities, integers beyond 64 bits, keys that are not text,
+        other types, lone surrogates.
+    :raises TooLarge: for a document over ``MAX_DOCUMENT`` bytes or nested deeper than ``MAX_DEPTH``.
+    """
+    try:
+        data = orjson.dumps(value, option=_STRICT)
+    except (TypeError, RecursionError) as error:
+        check(value)
+        raise BadInput(f"The value can not be stored as JSON: {error}.") from error
+    if b"null" in data or len(data) > 2 * MAX_DEPTH:
+        # NaN is written as null by the encoder, and only a long text can be nested too deep
+        check(value)
+    if len(data) > MAX_DOCUMENT:
+        raise TooLarge(f"A document of {len(data)} bytes is larger than the bound of {MAX_DOCUMENT}.", bytes=len(data))
+    return data.decode()
+
+
+def decode(text: str | bytes) -> Any:
+    """Read a stored JSON text.
+
+    :raises Corrupt: when it is not JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise Corrupt(f"A stored document is not JSON: {error}.") from error
+
+
+def check(value: Any) -> None:
+    """Raise the BadInput or TooLarge that says why a value can not be stored; None when it can."""
+    pending: list[tuple[Any, int]] = [(value, 0)]
+    while pending:
+        current, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise TooLarge(f"The value is nested deeper than {MAX_DEPTH} levels.", depth=depth)
+        kind = type(current)
+        if kind is str:
+            _check_text(current)
+        elif kind is float:
+            if current != current or current in (float("inf"), float("-inf")):
+                raise BadInput(f"{current!r} is not a JSON number; store a text or null.", value=current)
+        elif kind is int:
+            if not -(2**63) <= current < 2**63:
+                raise BadInput(f"The integer {current} does not fit 64 bits; store it as text.", value=current)
+        elif kind is dict:
+            for key, member in current.items():
+                if type(key) is not str:
+                    raise BadInput(f"The object key {key!r} is not a text.", value=key)
+                _check_text(key)
+                pending.append((member, depth + 1))
+        elif kind is list or kind is tuple:
+            pending.extend((item, depth + 1) for item in current)
+        elif current is not None and kind is not bool:
+            raise BadInput(f"A value of type {kind.__name__} is not JSON.", value=current)
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"A text holds a lone surrogate at {error.start}; replace it first.", at=error.start) from error

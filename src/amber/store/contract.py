@@ -1,0 +1,343 @@
+"""The contract between features and backends. What the conformance suite does not test, a store does not promise.
+
+A store keeps *spaces*; nothing crosses their border. Three verbs change it: ``commit`` (services, always through a
+batch), ``claim`` (pollers) and ``purge`` (forgetting, finished by ``scrub``). Reads see every commit that was answered
+before they began, and never half of one. Positions of a space run 1, 2, 3 ... without a gap. All times are integer
+microseconds since the epoch, UTC, and come from the caller: a store reads no clock.
+
+Any exception leaves nothing behind. Stores may be used from several threads; after a fork the child must open its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from amber.model.batch import Batch
+from amber.model.collection import Body, Collection, Facets, Order, Record
+from amber.model.where import Where
+
+ChangeKind = Literal["put", "append", "delete", "add"]
+
+#: A scan or look-up with conditions that no index answers looks at this many documents and then says so.
+SCAN_LIMIT = 10_000
+#: The largest page a read gives.
+MAX_PAGE = 10_000
+
+
+class Receipt(NamedTuple):
+    """The answer to a commit. ``position`` is None when the batch held nothing but touches; ``repeated`` tells that
+    the operation had been committed before and this is its first receipt."""
+
+    position: int | None
+    operation: str
+    at: int
+    repeated: bool = False
+
+
+class Cursor(NamedTuple):
+    """Where a page ended: the order value and key of its last row."""
+
+    order: Order
+    key: str
+
+
+class Page(NamedTuple):
+    """Rows of a scan or look-up, in order.
+
+    ``cursor`` continues after the last row looked at; None when the range is exhausted. ``complete`` is False when the
+    page stopped because ``scan_limit`` documents had been looked at, so that a short page does not pass for the end.
+    """
+
+    rows: list[Record]
+    cursor: Cursor | None
+    complete: bool = True
+
+
+class Change(NamedTuple):
+    """One document's part in a log entry. ``after`` of an append is None where the collection keeps only ``before``.
+    A purged change has no images and says so."""
+
+    collection: str
+    key: str
+    kind: ChangeKind
+    before: Body | None
+    after: Body | None
+    deltas: Mapping[str, int] | None = None
+    purged: bool = False
+
+
+class LogEntry(NamedTuple):
+    """One commit. ``undoes`` names what it takes back, ``undone_by`` the newest entry that takes this one back."""
+
+    position: int
+    operation: str
+    at: int
+    actor: str | None
+    reason: str | None
+    session: str | None
+    undoes: tuple[int, ...]
+    undone_by: int | None
+    changes: tuple[Change, ...]
+
+
+class LogQuery(NamedTuple):
+    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high); newest first unless
+    ``reverse`` is False. ``collection`` keeps only changes (and entries that have some) of that collection."""
+
+    low: int | None = None
+    high: int | None = None
+    key: tuple[str, str] | None = None
+    session: str | None = None
+    actor: str | None = None
+    reverse: bool = True
+    limit: int = 100
+
+
+class Lease(NamedTuple):
+    """A claimed row: yours until ``due_at``, as long as nobody has claimed it with a higher ``epoch``."""
+
+    collection: str
+    key: str
+    epoch: int
+    attempts: int
+    due_at: int
+    body: Body
+
+
+class QueueState(NamedTuple):
+    """The place of a document in its queue; ``due_at`` None: it is not in it now.
+
+    A put that changes the due field moves the row and raises the epoch, so that a lease taken before is lost; other
+    puts leave the row alone. ``attempts`` starts anew when a document comes back to its queue. Epochs of a document
+    never come twice.
+    """
+
+    due_at: int | None
+    epoch: int
+    attempts: int
+
+
+class Selection(NamedTuple):
+    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values."""
+
+    collection: str
+    keys: tuple[str, ...] = ()
+    by: str | None = None
+    equal: tuple[Order, ...] = ()
+
+
+class Purged(NamedTuple):
+    """How much one purge call removed. Call again with the same selection until ``done``."""
+
+    documents: int
+    changes: int
+    done: bool
+
+
+class Scrubbed(NamedTuple):
+    """How far a scrub came. ``remaining`` names what this engine can not erase at once."""
+
+    steps: int
+    done: bool
+    remaining: tuple[str, ...] = ()
+
+
+class SearchFilter(NamedTuple):
+    """What a search is narrowed by, before anything is ranked. ``project`` matches itself and what lies below it by
+    whole segments; ``since`` and ``until`` bound ``at`` as a half-open range of microseconds."""
+
+    collections: tuple[str, ...] = ()
+    sender: str | None = None
+    project: str | None = None
+    session: str | None = None
+    type: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+class TextStats(NamedTuple):
+    """What ranking needs to know of a space: searchable documents, their mean length in tokens, and in how many of
+    them each of the asked terms occurs."""
+
+    documents: int
+    average_length: float
+    frequency: Mapping[str, int]
+
+
+class Candidate(NamedTuple):
+    """A document that a search may show: how often each asked term occurs in it, and its length in tokens."""
+
+    collection: str
+    key: str
+    position: int
+    length: int
+    counts: Mapping[str, int]
+    facets: Facets
+
+
+class Problem(NamedTuple):
+    """Something that ``verify`` found. ``kind`` is a stable word, ``detail`` a sentence."""
+
+    kind: str
+    collection: str | None
+    key: str | None
+    detail: str
+
+
+class Stats(NamedTuple):
+    """Size of a space: documents by collection, log entries, searchable documents and their tokens, bytes on disk (of
+    the whole store; None where it has no file)."""
+
+    space: str
+    position: int
+    documents: Mapping[str, int]
+    searchable: int
+    tokens: int
+    bytes: int | None
+
+
+class Capabilities(NamedTuple):
+    """What a store declares about itself; what is not declared raises Unsupported."""
+
+    name: str
+    durable: bool
+    many_processes: bool
+    enlists: bool
+    scrubs: bool
+
+
+class Store(Protocol):
+    """What a backend implements, once, for every feature."""
+
+    capabilities: Capabilities
+    collections: Mapping[str, Collection]
+
+    def commit(self, batch: Batch) -> Receipt:
+        """Apply a batch: documents, what is derived from them and the log entry, all or nothing.
+
+        Checked in this order: form and bounds (BadInput), a repeated operation (its first receipt is the answer),
+        expectations, writes in order, immutability, unique values at the end of the batch.
+
+        :raises BadInput: for an unknown collection, a bad key, or a body that is not JSON; TooLarge past a bound.
+        :raises Conflict: when an expectation does not hold; UniqueViolation and Immutable for constraints.
+        :raises NotFound: for an Add to an absent document without ``initial``; LimitReached past ``at_most``.
+        :raises LeaseLost, SourcePurged: when the expectation of that name does not hold.
+        :raises Unavailable: when the store can not write now; nothing was written.
+        """
+
+    def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
+        """Hand out up to ``n`` rows with ``due_at <= now``, earliest first: each gets epoch + 1, attempts + 1 and
+        ``due_at = now + lease``. No two claims get one row. Not logged; knows no feature."""
+
+    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+        """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
+        log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
+        compares with. Log entries with no image left lose their actor and reason."""
+
+    def scrub(self, *, steps: int = 1_000) -> Scrubbed:
+        """Remove what purges and changes left in the raw files, in small steps that let writers in between."""
+
+    def get(self, space: str, collection: str, key: str) -> Record | None:
+        """Give a document, or None. The body is the caller's own copy."""
+
+    def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
+        """Give the documents that exist among these keys."""
+
+    def scan(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+        reverse: bool = False,
+        after: Cursor | None = None,
+        limit: int = 100,
+        where: Where = (),
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        """Give documents of one index, in its order, ties by key: those under all its equal values, with an order
+        value in [low, high), after the cursor. ``where`` keeps only bodies that match, looking at no more than
+        ``scan_limit`` of them.
+
+        :raises BadInput: for an unknown index, a wrong number or type of values, a bad limit or cursor.
+        """
+
+    def lookup(
+        self,
+        space: str,
+        collection: str,
+        where: Where,
+        *,
+        group: str | None = None,
+        after: Cursor | None = None,
+        limit: int = 100,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> Page:
+        """Give documents that match every condition, by key, using the field index; at least one condition must be
+        one that it can answer (see ``model.where.is_indexed``). The rest is compared on the bodies."""
+
+    def count(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        """Count the documents of an index under these values and in this range."""
+
+    def total(
+        self,
+        space: str,
+        collection: str,
+        index: str,
+        equal: Sequence[Order] = (),
+        *,
+        field: str,
+        low: Order | None = None,
+        high: Order | None = None,
+    ) -> int:
+        """Sum a declared int field over the same rows, exactly, however large; None counts as 0."""
+
+    def position(self, space: str) -> int:
+        """Give the newest position; 0 in a space that nobody wrote to."""
+
+    def position_at(self, space: str, at: int) -> int:
+        """Give the newest position whose time is not after ``at``; 0 when there is none."""
+
+    def log(self, space: str, query: LogQuery) -> list[LogEntry]:
+        """Give log entries with their changes; empty when nothing matches."""
+
+    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
+        """Give the figures that ranking needs."""
+
+    def candidates(
+        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+    ) -> list[Candidate]:
+        """Give the documents that hold at least one of the terms and pass the filter: the ``limit`` ones with the
+        largest sums of term weights, ties by newest position, then key. ``terms`` are (term, weight)."""
+
+    def queued(self, space: str, collection: str, key: str) -> QueueState | None:
+        """Give a document's place in its queue; None when it was never in it."""
+
+    def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
+        """Name spaces that have due rows, earliest first: a hint for pollers."""
+
+    def spaces(self) -> list[str]:
+        """Name the spaces that hold something, by name."""
+
+    def verify(self, space: str | None = None) -> list[Problem]:
+        """Compare everything derived with the documents it was derived from, and the log with itself; list old
+        violations of rules that were registered later. Reads only."""
+
+    def stats(self, space: str) -> Stats:
+        """Give the size of a space."""
+
+    def close(self) -> None:
+        """Free what the store opened, and nothing that it was given. May be called again."""

@@ -1,0 +1,37 @@
+"""Named points between the steps of a write, where crash tests end the process. In production a point does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+#: Every point, in the order in which a commit and a purge pass them.
+POINTS = (
+    "commit:begun",
+    "commit:document",
+    "commit:derived",
+    "commit:log",
+    "commit:space",
+    "commit:before-commit",
+    "commit:after-commit",
+    "purge:begun",
+    "purge:document",
+    "purge:images",
+    "purge:before-commit",
+    "purge:after-commit",
+    "migrate:begun",
+    "migrate:before-commit",
+)
+
+_hook: Callable[[str], None] | None = None
+
+
+def install(hook: Callable[[str], None] | None) -> None:
+    """Call ``hook`` with the name of every point that is passed in this process; None stops that."""
+    global _hook
+    _hook = hook
+
+
+def point(name: str) -> None:
+    """Pass a named point."""
+    if _hook is not None:
+        _hook(name)
