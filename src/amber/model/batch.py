@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 
 from amber.model.collection import Body, Order
 
-#: A batch with more writes, or with more encoded bytes, is refused: it would hold the writer too long.
+#: A batch with more writes, or with more encoded bytes, is refused: it would hold the writer too long. A store may
+#: declare a lower bound in its capabilities, down to 1,000 writes.
 MAX_WRITES = 10_000
+#: A group or a list of sources that a batch expects something of may have this many members.
+MAX_GROUP = 1_000
 MAX_BYTES = 64 * 1024 * 1024
 #: A single document may be this large when encoded.
 MAX_DOCUMENT = 8 * 1024 * 1024
@@ -46,7 +49,7 @@ class Delete(NamedTuple):
 
 
 class Add(NamedTuple):
-    """Add ``n`` to an integer field (a missing one counts as 0), whatever others add at the same time.
+    """Add ``n`` to a declared counter (a missing one counts as 0), whatever others add at the same time.
 
     Logged as a delta, undone by subtraction. ``at_most`` refuses the batch with LimitReached when the sum would be
     larger. An absent document is made from ``initial`` first; without it, it is NotFound.
@@ -99,7 +102,8 @@ class Unchanged(NamedTuple):
     """The group that index ``by`` finds under these values is as it was read, else Conflict.
 
     No member has a revision above ``since`` (a position) and there are still ``size`` members. Together these two are
-    exact: whatever enters or changes gets a higher revision, whatever leaves lowers the size.
+    exact: whatever enters or changes gets a higher revision, whatever leaves lowers the size. With ``low`` the group
+    is only its members with an order value of at least ``low``.
     """
 
     collection: str
@@ -107,6 +111,7 @@ class Unchanged(NamedTuple):
     equal: tuple[Order, ...]
     since: int
     size: int
+    low: Order | None = None
 
 
 class Leased(NamedTuple):
@@ -118,7 +123,7 @@ class Leased(NamedTuple):
 
 
 class NotPurged(NamedTuple):
-    """None of the sources (collection, key) was purged at or after position ``since``, else SourcePurged."""
+    """None of the sources (collection, key) was purged after position ``since``, else SourcePurged."""
 
     sources: tuple[tuple[str, str], ...]
     since: int

@@ -16,6 +16,8 @@ from amber.model.where import scalar
 
 Body = dict[str, Any]
 Order = str | int
+#: An index may have this many equal fields: with their bounds, an entry fits every engine's largest index row.
+MAX_EQUAL = 3
 FieldKind = Literal["text", "int"]
 
 
@@ -60,11 +62,15 @@ class Index(NamedTuple):
 
     A scan gives a value for each field of ``equal`` and a range of ``order``; ties go by key. A document with None in
     one of these fields is not in the index.
+
+    With ``forget`` a purge can select by it: the store then also keeps which documents once stood under which values,
+    so that the log images of a document that moved or was deleted are found.
     """
 
     name: str
     equal: tuple[str, ...]
     order: str
+    forget: bool = False
 
 
 class Unique(NamedTuple):
@@ -129,6 +135,9 @@ class Collection:
     :param log: ``both`` keeps the body before and after each change; ``before`` keeps no after-image of an append,
         since the live document is it.
     :param touchable: top-level fields that may be changed by an unlogged touch; undo does not compare them.
+    :param counters: top-level int fields that ``Add`` may change. What is derived from a body must not depend on
+        touchable fields and counters (a counter may itself be a declared ``Field``, to be summed): touches and
+        additions leave indexes, postings and unique values alone.
     """
 
     name: str
@@ -141,6 +150,7 @@ class Collection:
     queue: Queue | None = None
     log: Literal["both", "before"] = "both"
     touchable: frozenset[str] = frozenset()
+    counters: frozenset[str] = frozenset()
     version: int = 1
     by_name: Mapping[str, Index] = field(init=False)
     columns: Mapping[str, Field] = field(init=False)
@@ -152,12 +162,16 @@ class Collection:
             if unknown:
                 raise ValueError(f"index {self.name}.{index.name} uses undeclared fields {unknown}")
             many = [name for name in index.equal if columns[name].many]
-            if columns[index.order].many or len(many) > 1:
+            if columns[index.order].many or len(many) > 1 or len(index.equal) > MAX_EQUAL:
                 raise ValueError(
-                    f"index {self.name}.{index.name} may have one multi-valued field, among the equal ones"
+                    f"index {self.name}.{index.name} may have {MAX_EQUAL} equal fields, one of them multi-valued"
                 )
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "by_name", {index.name: index for index in self.indexes})
+
+    def count_columns(self, body: Body) -> dict[str, Any]:
+        """Give the values of the counters that are declared as fields."""
+        return {name: field.derive(body) for name, field in self.columns.items() if name in self.counters}
 
     @property
     def queue_name(self) -> str | None:
@@ -166,7 +180,7 @@ class Collection:
 
     def digest(self) -> str:
         """Give a text that changes when stores must rebuild what they derived from this declaration."""
-        parts: list[Any] = [self.name, self.version, self.log, sorted(self.touchable)]
+        parts: list[Any] = [self.name, self.version, self.log, sorted(self.touchable), sorted(self.counters)]
         parts += [[f.name, f.kind, f.many, f.version] for f in self.fields]
         parts += [list(map(str, index)) for index in self.indexes]
         parts += [unique.name for unique in self.unique]

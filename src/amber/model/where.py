@@ -35,15 +35,17 @@ def parse_path(path: str | Sequence[str]) -> Path:
     :raises BadInput: when the path or a segment is empty or not a text, or an escape is unfinished.
     """
     given: object = path
+    segments: list[object]
     if isinstance(given, str):
-        segments = _split(given)
+        segments = [*_split(given)]
     elif isinstance(given, (tuple, list)):
-        segments = list(given)
+        segments = [*given]
     else:
         raise BadInput(f"A filter path must be a text or a tuple of texts, not {type(path).__name__}.", path=path)
-    if not segments or not all(isinstance(segment, str) and segment for segment in segments):
+    checked = tuple(segment for segment in segments if isinstance(segment, str) and segment)
+    if not checked or len(checked) != len(segments):
         raise BadInput(f"The filter path {path!r} has an empty segment; write it like 'payload.role'.", path=path)
-    return tuple(segments)
+    return checked
 
 
 def _split(path: str) -> list[str]:
@@ -66,8 +68,8 @@ def _split(path: str) -> list[str]:
 
 
 def path_text(path: Path) -> str:
-    """Write a path as the one text that names it."""
-    return ".".join(segment.replace("\\", "\\\\").replace(".", "\\.") for segment in path)
+    """Write a path as the one text that names it; a long one as its digest."""
+    return _bounded(".".join(segment.replace("\\", "\\\\").replace(".", "\\.") for segment in path))
 
 
 def parse_where(where: Mapping[Any, Any] | None) -> Where:
@@ -114,7 +116,11 @@ def scalar(value: Any) -> str:
     :raises BadInput: when the value is not JSON.
     """
     text = "s" + value if type(value) is str else _canonical(value, 0)
-    if len(text) > MAX_SCALAR:
+    return _bounded(text)
+
+
+def _bounded(text: str) -> str:
+    if len(text) > MAX_SCALAR or "\0" in text:
         return "#" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return text
 

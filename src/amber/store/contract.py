@@ -68,7 +68,8 @@ class Change(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """One commit. ``undoes`` names what it takes back, ``undone_by`` the newest entry that takes this one back."""
+    """One commit. ``undoes`` names what it takes back, ``undone_by`` the entries that take this one back, oldest first
+    (each of which may itself have been taken back)."""
 
     position: int
     operation: str
@@ -77,13 +78,13 @@ class LogEntry(NamedTuple):
     reason: str | None
     session: str | None
     undoes: tuple[int, ...]
-    undone_by: int | None
+    undone_by: tuple[int, ...]
     changes: tuple[Change, ...]
 
 
 class LogQuery(NamedTuple):
     """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high); newest first unless
-    ``reverse`` is False. ``collection`` keeps only changes (and entries that have some) of that collection."""
+    ``reverse`` is False."""
 
     low: int | None = None
     high: int | None = None
@@ -128,11 +129,13 @@ class Selection(NamedTuple):
 
 
 class Purged(NamedTuple):
-    """How much one purge call removed. Call again with the same selection until ``done``."""
+    """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
+    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``."""
 
     documents: int
     changes: int
     done: bool
+    position: int | None = None
 
 
 class Scrubbed(NamedTuple):
@@ -165,8 +168,16 @@ class TextStats(NamedTuple):
     frequency: Mapping[str, int]
 
 
+class Clause(NamedTuple):
+    """Words that a document must all hold to get this weight: a whole number, so that sums are the same everywhere."""
+
+    words: tuple[str, ...]
+    weight: int
+
+
 class Candidate(NamedTuple):
-    """A document that a search may show: how often each asked term occurs in it, and its length in tokens."""
+    """A document that a search may show: where it entered the log, its length in tokens, and how often each asked
+    word occurs in it."""
 
     collection: str
     key: str
@@ -205,6 +216,7 @@ class Capabilities(NamedTuple):
     many_processes: bool
     enlists: bool
     scrubs: bool
+    max_writes: int
 
 
 class Store(Protocol):
@@ -230,13 +242,19 @@ class Store(Protocol):
         """Hand out up to ``n`` rows with ``due_at <= now``, earliest first: each gets epoch + 1, attempts + 1 and
         ``due_at = now + lease``. No two claims get one row. Not logged; knows no feature."""
 
-    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with. Log entries with no image left lose their actor and reason."""
+        compares with. Log entries with no image left lose their actor, reason and session.
+
+        By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
+        one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         """Remove what purges and changes left in the raw files, in small steps that let writers in between."""
+
+    def receipt(self, space: str, operation: str) -> Receipt | None:
+        """Give the receipt of an operation that was committed and logged, marked as repeated; None otherwise."""
 
     def get(self, space: str, collection: str, key: str) -> Record | None:
         """Give a document, or None. The body is the caller's own copy."""
@@ -260,8 +278,8 @@ class Store(Protocol):
         scan_limit: int = SCAN_LIMIT,
     ) -> Page:
         """Give documents of one index, in its order, ties by key: those under all its equal values, with an order
-        value in [low, high), after the cursor. ``where`` keeps only bodies that match, looking at no more than
-        ``scan_limit`` of them.
+        value in [low, high), after the cursor. Reversed is the exact mirror, keys falling too. ``where`` keeps only
+        bodies that match, looking at no more than ``scan_limit`` of them.
 
         :raises BadInput: for an unknown index, a wrong number or type of values, a bad limit or cursor.
         """
@@ -277,8 +295,10 @@ class Store(Protocol):
         limit: int = 100,
         scan_limit: int = SCAN_LIMIT,
     ) -> Page:
-        """Give documents that match every condition, by key, using the field index; at least one condition must be
-        one that it can answer (see ``model.where.is_indexed``). The rest is compared on the bodies."""
+        """Give documents that match every condition, by key, using the field index (a cursor's order is "").
+
+        At least one condition must be one that it can answer (see ``model.where.is_indexed``); the rest is compared
+        on the bodies."""
 
     def count(
         self,
@@ -318,16 +338,16 @@ class Store(Protocol):
         """Give the figures that ranking needs."""
 
     def candidates(
-        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
     ) -> list[Candidate]:
-        """Give the documents that hold at least one of the terms and pass the filter: the ``limit`` ones with the
-        largest sums of term weights, ties by newest position, then key. ``terms`` are (term, weight)."""
+        """Give the documents that fulfil at least one clause and pass the filter: the ``limit`` ones with the largest
+        sums of weights, ties by newest position, then key, then collection."""
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         """Give a document's place in its queue; None when it was never in it."""
 
     def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
-        """Name spaces that have due rows, earliest first: a hint for pollers."""
+        """Name spaces that have due rows, earliest first: a hint for pollers, too many rather than too few."""
 
     def spaces(self) -> list[str]:
         """Name the spaces that hold something, by name."""

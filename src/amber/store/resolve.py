@@ -12,6 +12,7 @@ from typing import Any
 
 from amber.errors import BadInput, Conflict, Immutable, LimitReached, NotFound, TooLarge, UniqueViolation
 from amber.model import batch as b
+from amber.model.bounds import MAX_SPACE, check_name, check_text
 from amber.model.collection import Body, Collection, Facets, Index, Order, Record
 from amber.model.where import field_entries
 from amber.store.codec import decode, encode
@@ -71,6 +72,8 @@ def _check_order(collection: Collection, name: str, kind: str, value: Any) -> No
         if type(value) is int and INT_LOW <= value < INT_HIGH:
             return
     elif type(value) is str:
+        if value:
+            check_name(f"{collection.name}.{name}", value)
         return
     raise BadInput(f"{collection.name}.{name} must be {kind}, not {value!r}.", field=name, value=value)
 
@@ -84,6 +87,7 @@ class Step:
         "collection",
         "deltas",
         "derived",
+        "encoded",
         "fresh",
         "key",
         "kind",
@@ -96,7 +100,9 @@ class Step:
         self.key = key
         self.before = before
         self.body: Body | None = before.body if before is not None else None
+        #: None for a removed document, and for one that is only touched and added to: nothing derived changes then
         self.derived: Derived | None = None
+        self.encoded = ""
         #: None while nothing but touches has happened: those are not logged
         self.kind: ChangeKind | None = None
         self.deltas: dict[str, int] = {}
@@ -104,6 +110,11 @@ class Step:
         self.fresh = False
         self.old_unique: list[tuple[str, str]] = []
         self.new_unique: list[tuple[str, str]] = []
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the document only gets other touchable fields and counters."""
+        return self.body is not None and self.derived is None
 
 
 class Prepared:
@@ -116,19 +127,21 @@ class Prepared:
         self.derived = derived
 
 
-def prepare(batch: b.Batch, collections: Mapping[str, Collection], analyze: Analyze) -> Prepared:
+def prepare(
+    batch: b.Batch, collections: Mapping[str, Collection], analyze: Analyze, max_writes: int = b.MAX_WRITES
+) -> Prepared:
     """Check a batch and derive what its documents need.
 
     :raises BadInput, TooLarge: see ``Store.commit``.
     """
-    check_name("space", batch.space)
+    check_name("space", batch.space, MAX_SPACE)
     check_name("operation", batch.operation)
     if type(batch.at) is not int:
         raise BadInput(f"The time of a batch must be integer microseconds, not {batch.at!r}.", at=batch.at)
     for name in ("actor", "reason", "session"):
         check_text(name, getattr(batch, name))
-    if len(batch.writes) > b.MAX_WRITES:
-        raise TooLarge(f"A batch of {len(batch.writes)} writes is over the bound of {b.MAX_WRITES}; send several.")
+    if len(batch.writes) > max_writes:
+        raise TooLarge(f"A batch of {len(batch.writes)} writes is over the bound of {max_writes}; send several.")
     derived: list[Derived | None] = []
     total = 0
     for write in batch.writes:
@@ -149,8 +162,12 @@ def prepare(batch: b.Batch, collections: Mapping[str, Collection], analyze: Anal
 
 def _check_small(write: b.Write, collection: Collection) -> None:
     if isinstance(write, b.Add):
-        if type(write.n) is not int or not write.field:
-            raise BadInput(f"Add needs a field name and an int, not {write.field!r} and {write.n!r}.")
+        if type(write.n) is not int:
+            raise BadInput(f"Add needs an int, not {write.n!r}.", n=write.n)
+        if write.field not in collection.counters:
+            raise BadInput(f"{collection.name} does not declare {write.field!r} as a counter.", field=write.field)
+        if write.initial is not None:
+            encode(write.initial)
     elif isinstance(write, b.Touch):
         other = sorted(set(write.values) - collection.touchable)
         if other:
@@ -166,18 +183,26 @@ def _check_small(write: b.Write, collection: Collection) -> None:
 def _check_expectations(expectations: Iterable[b.Expectation], collections: Mapping[str, Collection]) -> None:
     for expectation in expectations:
         if isinstance(expectation, b.NotPurged):
+            _check_group(len(expectation.sources))
             for name, _ in expectation.sources:
                 find_collection(collections, name)
             continue
         collection = find_collection(collections, expectation.collection)
         if isinstance(expectation, b.Unchanged):
-            check_equal(collection, expectation.by, expectation.equal)
+            _check_group(expectation.size)
+            index = check_equal(collection, expectation.by, expectation.equal)
+            _check_order(collection, index.order, collection.columns[index.order].kind, expectation.low)
         elif isinstance(expectation, b.Leased) and collection.queue is None:
             raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
 
 
+def _check_group(size: int) -> None:
+    if size > b.MAX_GROUP:
+        raise TooLarge(f"A batch can expect something of {b.MAX_GROUP} documents at a time, not {size}.", size=size)
+
+
 def resolve(
-    prepared: Prepared, collections: Mapping[str, Collection], load: Load, analyze: Analyze, at: int
+    prepared: Prepared, collections: Mapping[str, Collection], load: Load, analyze: Analyze
 ) -> tuple[list[Step], list[b.Reschedule]]:
     """Decide what becomes of each document, in the order of their first write.
 
@@ -200,9 +225,14 @@ def resolve(
         _apply(step, write, derived)
     changed = [step for step in steps.values() if step.fresh and not (step.before is None and step.body is None)]
     for step in changed:
-        if step.body is not None and step.derived is None:
-            step.derived = Derived(step.collection, step.body, encode(step.body), analyze)
-        _constrain(step, load, at, undoing=bool(batch.undoes))
+        if step.body is not None:
+            if step.derived is None:
+                step.encoded = encode(step.body)
+                if step.before is None or step.kind not in ("add", None):
+                    step.derived = Derived(step.collection, step.body, step.encoded, analyze)
+            else:
+                step.encoded = step.derived.encoded
+        _constrain(step, load, batch.at, undoing=bool(batch.undoes))
     return changed, moves
 
 
@@ -264,13 +294,15 @@ def _add(step: Step, write: b.Add) -> None:
 
 def _constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
     collection, before = step.collection, step.before
+    if step.is_light:
+        return
     old = before.body if before is not None else None
     if not collection.unique and collection.rules is None:
         return
     old_rule, new_rule = rule_of(collection, old, load), rule_of(collection, step.body, load)
     if old is not None and old_rule is not None and old_rule.get("immutable") and not undoing:
         rules = collection.rules
-        if rules is not None and rules.binds(old) and rules.changes(old, step.body, at):
+        if rules is not None and rules.changes(old, step.body, at):
             raise Immutable(
                 f"{collection.name}/{step.key} is of type {rules.key(old)!r}, which is registered as immutable.",
                 collection=collection.name,
@@ -339,8 +371,22 @@ def rule_of(collection: Collection, body: Body | None, load: Load) -> Body | Non
 def log_images(step: Step) -> tuple[str | None, str | None]:
     """Give the encoded images before and after that the log keeps for a step."""
     before = encode(step.before.body) if step.before is not None and step.kind != "add" else None
-    after = step.derived.encoded if step.derived is not None and step.kind == "put" else None
+    after = step.encoded if step.kind == "put" else None
     return before, after
+
+
+def departures(step: Step) -> list[tuple[str, tuple[Order, ...]]]:
+    """Give the (index, values) of indexes with ``forget`` under which a document does not stand any more."""
+    collection, before = step.collection, step.before
+    if before is None or step.is_light:
+        return []
+    left: list[tuple[str, tuple[Order, ...]]] = []
+    for index in collection.indexes:
+        if index.forget:
+            old = {equal for equal, _ in collection.index_rows(index, before.body)}
+            new = {equal for equal, _ in collection.index_rows(index, step.body)} if step.body is not None else set()
+            left.extend((index.name, equal) for equal in sorted(old - new))
+    return left
 
 
 def copy(body: Body) -> Body:
@@ -417,29 +463,6 @@ def check_selection(collections: Mapping[str, Collection], selection: Selection)
     collection = find_collection(collections, selection.collection)
     if (selection.by is None) == (not selection.keys):
         raise BadInput("A purge needs either keys or an index with its values.", selection=selection)
-    if selection.by is not None:
-        check_equal(collection, selection.by, selection.equal)
+    if selection.by is not None and not check_equal(collection, selection.by, selection.equal).forget:
+        raise BadInput(f"Index {collection.name}.{selection.by} is not declared with forget.", index=selection.by)
     return collection
-
-
-def check_name(what: str, value: Any, bound: int = 512) -> None:
-    """Check a name that is stored beside documents: a non-empty text without NUL or surrogates, bounded in bytes."""
-    if not isinstance(value, str) or not value:
-        raise BadInput(f"{what} must be a non-empty text, not {value!r}.", **{what: value})
-    if value.isascii():
-        size = len(value)
-    else:
-        try:
-            size = len(value.encode())
-        except UnicodeEncodeError:
-            raise BadInput(f"{what} {value!r} holds a lone surrogate.", **{what: value}) from None
-    if "\0" in value:
-        raise BadInput(f"{what} {value!r} holds a NUL character.", **{what: value})
-    if size > bound:
-        raise TooLarge(f"{what} has {size} bytes, over the bound of {bound}.", bytes=size)
-
-
-def check_text(what: str, value: Any) -> None:
-    """Check an optional short text of a batch."""
-    if value is not None:
-        check_name(what, value, 4096)

@@ -98,14 +98,14 @@ def lookup(
     documents = space.documents[name]
     if group is not None:
         keys = {key for key in keys if documents[key].derived.group == group}
-    rows: list[Entry] = [(0, key) for key in sorted(keys) if after is None or key > after.key]
+    rows: list[Entry] = [("", key) for key in sorted(keys) if after is None or key > after.key]
     return _page(space, name, rows, limit, where, scan_limit)
 
 
 def unchanged(space: Space, collection: Collection, expectation: Unchanged) -> bool:
     """Judge an Unchanged expectation."""
     check_equal(collection, expectation.by, expectation.equal)
-    rows = space.indexes.get((collection.name, expectation.by, tuple(expectation.equal)), [])
+    rows: Sequence[Entry] = entries(space, collection, expectation.by, expectation.equal, expectation.low, None)
     documents = space.documents[collection.name]
     newest = max((documents[key].revision for _, key in rows), default=0)
     return len(rows) == expectation.size and newest <= expectation.since
@@ -157,7 +157,7 @@ def _entry(space: Space, entry: StoredEntry) -> LogEntry:
         )
         for change in entry.changes
     )
-    undone = space.undone.get(entry.position)
+    undone = tuple(dict.fromkeys(space.undone.get(entry.position, ())))
     return LogEntry(
         entry.position,
         entry.operation,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.store.codec import decode
 from amber.store.contract import ChangeKind, QueueState
-from amber.store.resolve import Derived, Step
+from amber.store.resolve import Derived, Step, departures
 
 Place = tuple[str, str]
 Entry = tuple[Order, str]
@@ -23,6 +23,7 @@ class Stored(NamedTuple):
 
     created: int
     revision: int
+    encoded: str
     derived: Derived
 
 
@@ -57,7 +58,7 @@ class Space:
     def __init__(self) -> None:
         self.log: list[StoredEntry] = []
         self.operations: dict[str, int] = {}
-        self.undone: dict[int, int] = {}
+        self.undone: dict[int, list[int]] = defaultdict(list)
         self.documents: dict[str, dict[str, Stored]] = defaultdict(dict)
         self.indexes: dict[tuple[str, str, tuple[Order, ...]], list[Entry]] = {}
         self.entries: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -68,6 +69,7 @@ class Space:
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
         self.places: dict[Place, list[int]] = defaultdict(list)
+        self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = defaultdict(dict)
 
     @property
     def position(self) -> int:
@@ -78,13 +80,20 @@ class Space:
         stored = self.documents[collection].get(key)
         if stored is None:
             return None
-        return Record(key, stored.created, stored.revision, decode(stored.derived.encoded))
+        return Record(key, stored.created, stored.revision, decode(stored.encoded))
 
     def apply(self, step: Step, position: int) -> None:
         """Carry out a step; nothing in here can fail."""
         collection, key = step.collection, step.key
         documents = self.documents[collection.name]
         old = documents.get(key)
+        if step.is_light and old is not None:
+            revision = position if step.kind is not None else old.revision
+            old.derived.columns.update(collection.count_columns(step.body or {}))
+            documents[key] = Stored(old.created, revision, step.encoded, old.derived)
+            return
+        for index, equal in departures(step):
+            self.departed[collection.name, index, equal][key] = None
         if old is not None:
             self.withdraw(collection, key, old.derived)
         for pair in step.old_unique:
@@ -96,8 +105,7 @@ class Space:
             self._enqueue(collection, key, old.derived.due if old is not None else None, None)
             return
         created = old.created if old is not None else position
-        revision = position if step.kind is not None or old is None else old.revision
-        documents[key] = Stored(created, revision, step.derived)
+        documents[key] = Stored(created, position, step.encoded, step.derived)
         self.enter(collection, key, step.derived)
         self._enqueue(collection, key, old.derived.due if old is not None else None, step.derived.due)
 

@@ -11,13 +11,15 @@ from amber.backends.dict import read, text, write
 from amber.backends.dict.space import Space
 from amber.backends.dict.verify import find_problems
 from amber.errors import Closed
-from amber.model.batch import Batch
+from amber.model.batch import MAX_WRITES, Batch
+from amber.model.bounds import check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.contract import (
     SCAN_LIMIT,
     Candidate,
     Capabilities,
+    Clause,
     Cursor,
     Lease,
     LogEntry,
@@ -33,7 +35,7 @@ from amber.store.contract import (
     Stats,
     TextStats,
 )
-from amber.store.resolve import Analyze, check_name, prepare
+from amber.store.resolve import Analyze, prepare
 
 
 class DictStore:
@@ -43,7 +45,9 @@ class DictStore:
     :param analyze: gives the tokens of a text.
     """
 
-    capabilities = Capabilities("dict", durable=False, many_processes=False, enlists=False, scrubs=True)
+        capabilities = Capabilities(
+        "dict", durable=False, many_processes=False, enlists=False, scrubs=True, max_writes=MAX_WRITES
+    )
 
     def __init__(self, collections: Iterable[Collection], *, analyze: Analyze) -> None:
         self.collections: Mapping[str, Collection] = {declared.name: declared for declared in collections}
@@ -73,12 +77,16 @@ class DictStore:
         with self._lock:
             return write.claim(self._space(space), self.collections, queue, n, lease=lease, now=now)
 
-    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         with self._lock:
-            return write.purge(self._space(space), self.collections, selection, limit)
+            return write.purge(self._space(space), self.collections, selection, now, limit)
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         return Scrubbed(0, True)
+
+    def receipt(self, space: str, operation: str) -> Receipt | None:
+        with self._lock:
+            return write.receipt(self._space(space), operation)
 
     def get(self, space: str, collection: str, key: str) -> Record | None:
         with self._lock:
@@ -179,10 +187,10 @@ class DictStore:
             return text.stats(self._space(space), terms)
 
     def candidates(
-        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
     ) -> list[Candidate]:
         with self._lock:
-            return text.candidates(self._space(space), terms, filter, limit)
+            return text.candidates(self._space(space), clauses, filter, limit)
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from amber.backends.dict.space import Place, Space
 from amber.model.collection import Facets
-from amber.store.contract import Candidate, SearchFilter, TextStats
+from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
 from amber.store.resolve import check_limit
 
 
@@ -18,23 +18,24 @@ def stats(space: Space, terms: Sequence[str]) -> TextStats:
     return TextStats(documents, space.tokens / documents if documents else 0.0, frequency)
 
 
-def candidates(space: Space, terms: Sequence[tuple[str, float]], filter: SearchFilter, limit: int) -> list[Candidate]:
-    """Give the documents with the largest sums of term weights."""
+def candidates(space: Space, clauses: Sequence[Clause], filter: SearchFilter, limit: int) -> list[Candidate]:
+    """Give the documents with the largest sums of weights."""
     check_limit(limit)
-    sums: dict[Place, float] = defaultdict(float)
-    for term, weight in terms:
-        for place in space.postings.get(term, ()):
-            sums[place] += weight
+    sums: dict[Place, int] = defaultdict(int)
+    for clause in clauses:
+        for place in set.intersection(*(set(space.postings.get(word, ())) for word in clause.words)):
+            sums[place] += clause.weight
     rows = []
-    for place, total in sums.items():
-        length, facets = space.texts[place]
-        if passes(filter, place[0], facets):
-            rows.append((-round(total, 9), -space.documents[place[0]][place[1]].revision, place[1], place[0], length))
+    for (collection, key), total in sums.items():
+        length, facets = space.texts[collection, key]
+        if passes(filter, collection, facets):
+            rows.append((-total, -space.documents[collection][key].created, key, collection, length))
+    words = sorted({word for clause in clauses for word in clause.words})
     found = []
-    for _, revision, key, collection, length in sorted(rows)[:limit]:
+    for _, created, key, collection, length in sorted(rows)[:limit]:
         place = (collection, key)
-        counts = {term: space.postings[term][place] for term, _ in terms if place in space.postings.get(term, ())}
-        found.append(Candidate(collection, key, -revision, length, counts, space.texts[place][1]))
+        counts = {word: space.postings[word][place] for word in words if place in space.postings.get(word, ())}
+        found.append(Candidate(collection, key, -created, length, counts, space.texts[place][1]))
     return found
 
 

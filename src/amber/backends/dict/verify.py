@@ -19,8 +19,8 @@ def find_problems(space: Space, collections: Mapping[str, Collection], analyze: 
     holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for collection in collections.values():
         for key, stored in space.documents[collection.name].items():
-            body = decode(stored.derived.encoded)
-            derived = Derived(collection, body, stored.derived.encoded, analyze)
+            body = decode(stored.encoded)
+            derived = Derived(collection, body, stored.encoded, analyze)
             for index, equal, order in index_entries(collection, derived):
                 expected_entries += 1
                 if (order, key) not in space.indexes.get((collection.name, index, equal), ()):

@@ -27,14 +27,13 @@ from amber.store.resolve import (
 def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collection], analyze: Analyze) -> Receipt:
     """Apply a prepared batch."""
     batch = prepared.batch
-    first = space.operations.get(batch.operation)
+    first = receipt(space, batch.operation)
     if first is not None:
-        entry = space.log[first - 1]
-        return Receipt(entry.position, entry.operation, entry.at, repeated=True)
+        return first
     for expectation in batch.expectations:
         judge(space, collections, expectation)
     at = max(batch.at, space.log[-1].at) if space.log else batch.at
-    steps, moves = resolve(prepared, collections, space.load, analyze, at)
+    steps, moves = resolve(prepared, collections, space.load, analyze)
     judge_unique(steps, lambda constraint, value: space.unique.get((constraint, value), ()))
     logged = [step for step in steps if step.kind is not None]
     position = space.position + 1 if logged else space.position
@@ -53,10 +52,16 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
     )
     space.operations[batch.operation] = position
     for target in batch.undoes:
-        space.undone[target] = position
+        space.undone[target].append(position)
     for step in logged:
         space.places[step.collection.name, step.key].append(position)
     return Receipt(position, batch.operation, at)
+
+
+def receipt(space: Space, operation: str) -> Receipt | None:
+    """Give the first receipt of an operation."""
+    position = space.operations.get(operation)
+    return Receipt(position, operation, space.log[position - 1].at, repeated=True) if position is not None else None
 
 
 def _change(step: Step) -> StoredChange:
@@ -76,7 +81,7 @@ def judge(space: Space, collections: Mapping[str, Collection], expectation: b.Ex
     """Raise the error of an expectation that does not hold."""
     if isinstance(expectation, b.NotPurged):
         for place in expectation.sources:
-            if space.purged.get(place, -1) >= expectation.since:
+            if space.purged.get(place, -1) > expectation.since:
                 raise SourcePurged(
                     f"{place[0]}/{place[1]} was forgotten since it was read.", collection=place[0], key=place[1]
                 )
@@ -85,7 +90,7 @@ def judge(space: Space, collections: Mapping[str, Collection], expectation: b.Ex
     if isinstance(expectation, b.Unchanged):
         if not unchanged(space, collections[name], expectation):
             raise Conflict(
-                f"The group {name}.{expectation.by}{list(expectation.equal)} changed since position {expectation.since}.",
+                f"The group {name}.{expectation.by}{[*expectation.equal]} changed since {expectation.since}.",
                 collection=name,
                 index=expectation.by,
                 equal=expectation.equal,
@@ -136,58 +141,57 @@ def claim(
         state = space.queue[collection, key]
         taken = QueueState(now + lease, state.epoch + 1, state.attempts + 1)
         space.queue[collection, key] = taken
-        body = decode(space.documents[collection][key].derived.encoded)
+        body = decode(space.documents[collection][key].encoded)
         leases.append(Lease(collection, key, taken.epoch, taken.attempts, now + lease, body))
     return leases
 
 
-def purge(space: Space, collections: Mapping[str, Collection], selection: Selection, limit: int) -> Purged:
+def purge(space: Space, collections: Mapping[str, Collection], selection: Selection, now: int, limit: int) -> Purged:
     """Forget up to ``limit`` documents of a selection."""
     collection = check_selection(collections, selection)
     keys = _selected(space, collection, selection)
+    if not keys:
+        return Purged(0, 0, True)
+    position = space.position + 1
     documents = changes = 0
-    for key in keys[:limit]:
+    for key, stays in keys[:limit]:
         place = (collection.name, key)
-        stored = space.documents[collection.name].get(key)
-        if stored is not None:
+        record = space.load(*place)
+        if record is not None and not stays:
             documents += 1
-            rule = rule_of(collection, decode(stored.derived.encoded), space.load)
-            step = Step(collection, key, space.load(*place))
-            step.old_unique = collection.unique_values(step.body, rule)
+            step = Step(collection, key, record)
+            step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, space.load))
             step.body = None
-            space.apply(step, space.position)
-        space.queue.pop(place, None)
-        space.purged[place] = space.position
+            space.apply(step, position)
+        if not stays:
+            space.queue.pop(place, None)
+            space.purged[place] = position
+        for (name, by, equal), departed in list(space.departed.items()):
+            if name == collection.name and (not stays or (by, equal) == (selection.by, tuple(selection.equal))):
+                departed.pop(key, None)
         changes += _erase(space, place)
-    return Purged(documents, changes, len(keys) <= limit)
+    at = max(now, space.log[-1].at) if space.log else now
+    space.log.append(StoredEntry(position, f"purge/{position}", at, None, None, None, (), []))
+    return Purged(documents, changes, len(keys) <= limit, position)
 
 
-def _selected(space: Space, collection: Collection, selection: Selection) -> list[str]:
+def _selected(space: Space, collection: Collection, selection: Selection) -> list[tuple[str, bool]]:
+    """Give the keys to forget, each with whether its document stays because it stands elsewhere now."""
     name = collection.name
+    documents = space.documents[name]
     if selection.by is None:
-
-        def live_or_logged(key: str) -> bool:
-            return key in space.documents[name] or (_has_images(space, (name, key)))
-
-        return [key for key in dict.fromkeys(selection.keys) if live_or_logged(key)]
-    keys = [key for _, key in space.indexes.get((name, selection.by, tuple(selection.equal)), [])]
-    index = collection.by_name[selection.by]
-    gone: dict[str, None] = {}
-    for entry in space.log:
-        for change in entry.changes:
-            live = change.key in space.documents[name]
-            if change.collection == name and change.kind == "delete" and not live and change.before is not None:
-                rows = collection.index_rows(index, decode(change.before))
-                if any(equal == tuple(selection.equal) for equal, _ in rows):
-                    gone[change.key] = None
-    return keys + list(gone)
+        there = (key for key in selection.keys if key in documents or _has_images(space, (name, key)))
+        return [(key, False) for key in dict.fromkeys(there)]
+    place = (name, selection.by, tuple(selection.equal))
+    keys = [key for _, key in space.indexes.get(place, [])]
+    gone = [key for key in space.departed.get(place, ()) if key not in set(keys)]
+    return [(key, False) for key in keys] + [(key, key in documents) for key in sorted(gone)]
 
 
 def _has_images(space: Space, place: tuple[str, str]) -> bool:
-    positions = space.places.get(place, ())
     return any(
         change.collection == place[0] and change.key == place[1] and not change.purged
-        for position in positions
+        for position in space.places.get(place, ())
         for change in space.log[position - 1].changes
     )
 
@@ -201,5 +205,5 @@ def _erase(space: Space, place: tuple[str, str]) -> int:
                 entry.changes[number] = change._replace(before=None, after=None, deltas=None, purged=True)
                 erased += 1
         if all(change.purged for change in entry.changes):
-            space.log[position - 1] = entry._replace(actor=None, reason=None)
+            space.log[position - 1] = entry._replace(actor=None, reason=None, session=None)
     return erased

@@ -11,7 +11,7 @@ from amber.backends.sqlite.schema import table
 from amber.backends.sqlite.write import Statements, Writing
 from amber.errors import Unsupported
 from amber.model.collection import Collection
-from amber.store.codec import decode
+from amber.model.where import canonical
 from amber.store.contract import Purged, Scrubbed, Selection
 from amber.store.faults import point
 from amber.store.resolve import Step, check_equal, rule_of
@@ -27,16 +27,20 @@ def purge(
     collections: Mapping[str, Collection],
     statements: Mapping[str, Statements],
     selection: Selection,
+    now: int,
     limit: int,
 ) -> Purged:
     """Forget up to ``limit`` documents of a selection."""
     collection = collections[selection.collection]
     keys = _selected(cursor, space, collection, selection, limit + 1)
+    if not keys:
+        return Purged(0, 0, True)
+    position += 1
     writing = Writing(cursor, space, collections, statements)
     documents = changes = 0
-    for key in keys[:limit]:
+    for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
-        if record is not None:
+        if record is not None and not stays:
             documents += 1
             step = Step(collection, key, record)
             step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, writing.load))
@@ -44,16 +48,28 @@ def purge(
             writing.write(step, position)
         point("purge:document")
         place = (space, collection.name, key)
-        cursor.execute("DELETE FROM amber_queue WHERE space = ? AND collection = ? AND key = ?", place)
+        if stays:
+            cursor.execute(
+                "DELETE FROM amber_departed WHERE space = ? AND collection = ? AND key = ? AND by = ? AND equal = ?",
+                (*place, selection.by, canonical(list(selection.equal))),
+            )
+        else:
+            cursor.execute("DELETE FROM amber_departed WHERE space = ? AND collection = ? AND key = ?", place)
+            cursor.execute("DELETE FROM amber_queue WHERE space = ? AND collection = ? AND key = ?", place)
+            cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
         changes += _erase(cursor, place)
-        cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
-    row = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()
-    writing.finish(position, row[0])
-    return Purged(documents, changes, len(keys) <= limit)
+    last_at = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()[0]
+    at = max(now, last_at)
+    cursor.execute(
+        "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
+        (space, position, f"purge/{position}", at),
+    )
+    writing.finish(position, at)
+    return Purged(documents, changes, len(keys) <= limit, position)
 
 
 def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
-    """Empty the log images of a document; entries with no image left lose their actor and reason."""
+    """Empty the log images of a document; entries with no image left lose their actor, reason and session."""
     positions = cursor.execute(
         """SELECT DISTINCT position FROM amber_change
            WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
@@ -68,7 +84,8 @@ def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
     point("purge:images")
     for (position,) in positions:
         cursor.execute(
-            """UPDATE amber_log SET actor = NULL, reason = NULL WHERE space = ? AND position = ? AND NOT EXISTS
+            """UPDATE amber_log SET actor = NULL, reason = NULL, session = NULL
+               WHERE space = ? AND position = ? AND NOT EXISTS
                (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
                 AND c.purged = 0)""",
             (place[0], position),
@@ -78,22 +95,22 @@ def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
 
 def _selected(
     cursor: sqlite3.Cursor, space: int, collection: Collection, selection: Selection, limit: int
-) -> list[str]:
+) -> list[tuple[str, bool]]:
+    """Give the keys to forget, each with whether its document stays because it stands elsewhere now."""
     if selection.by is None:
-        return [key for key in dict.fromkeys(selection.keys) if _remains(cursor, space, collection, key)][:limit]
+        there = (key for key in dict.fromkeys(selection.keys) if _remains(cursor, space, collection, key))
+        return [(key, False) for key in there][:limit]
     index = check_equal(collection, selection.by, selection.equal)
     part = Range(collection, index, space, selection.equal, None, None)
     sql = f"SELECT {part.key} FROM {part.source} WHERE {part.where} ORDER BY {part.order}, {part.key} LIMIT ?"
-    keys = [row[0] for row in cursor.execute(sql, [*part.values, limit])]
+    keys = [(row[0], False) for row in cursor.execute(sql, [*part.values, limit])]
     if len(keys) < limit:
-        # documents that were deleted before: only their images are left
-        sql = f"""SELECT DISTINCT c.key, c.before FROM amber_change c
-                  WHERE c.space = ? AND c.collection = ? AND c.kind = 'delete' AND c.purged = 0 AND NOT EXISTS
-                  (SELECT 1 FROM {table(collection)} d WHERE d.space = c.space AND d.key = c.key)"""
-        for key, before in cursor.execute(sql, (space, collection.name)):
-            rows = collection.index_rows(index, decode(before)) if before is not None else []
-            if any(equal == tuple(selection.equal) for equal, _ in rows) and key not in keys:
-                keys.append(key)
+        live = {key for key, _ in keys}
+        sql = f"""SELECT e.key, EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = e.space AND d.key = e.key)
+                  FROM amber_departed e WHERE e.space = ? AND e.collection = ? AND e.by = ? AND e.equal = ?
+                  ORDER BY e.key"""
+        departed = cursor.execute(sql, (space, collection.name, selection.by, canonical(list(selection.equal))))
+        keys += [(key, bool(stays)) for key, stays in departed if key not in live]
     return keys[:limit]
 
 

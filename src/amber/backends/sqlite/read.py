@@ -133,7 +133,7 @@ def lookup(
 
     def fetch(cursor: Cursor | None, n: int) -> list[Any]:
         beyond = "WHERE k.key > ?" if cursor is not None else ""
-        sql = f"""SELECT 0, d.key, d.created, d.revision, d.body FROM ({found_keys}) k
+        sql = f"""SELECT '', d.key, d.created, d.revision, d.body FROM ({found_keys}) k
                   CROSS JOIN {table(collection)} d ON d.space = ? AND d.key = k.key {beyond} ORDER BY k.key LIMIT ?"""
         return rows(sql, [*values, space, *([cursor.key] if cursor is not None else []), n])
 
@@ -183,7 +183,7 @@ def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
         values.append(query.high)
     direction = "DESC" if query.reverse else "ASC"
     sql = f"""SELECT l.position, l.operation, l.at, l.actor, l.reason, l.session, l.undoes,
-              (SELECT max(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
+              (SELECT group_concat(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
               FROM {source} WHERE {" AND ".join(parts)} ORDER BY {place} {direction} LIMIT ?"""
     return [_entry(rows, space, row) for row in rows(sql, [*values, query.limit])]
 
@@ -197,7 +197,8 @@ def _entry(rows: Rows, space: int, row: Any) -> LogEntry:
     position, operation, at, actor, reason, session, undoes, undone = row
     targets = tuple(decode(undoes)) if undoes is not None else ()
     images = tuple(map(_change, changes))
-    return LogEntry(position, operation, at, actor, reason, session, targets, undone, images)
+    undoers = tuple(sorted(int(each) for each in undone.split(","))) if undone is not None else ()
+    return LogEntry(position, operation, at, actor, reason, session, targets, undoers, images)
 
 
 def _change(row: Any) -> Change:

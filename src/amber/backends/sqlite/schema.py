@@ -40,8 +40,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             after TEXT)""",
         "CREATE UNIQUE INDEX amber_change_position ON amber_change (space, position, n)",
         "CREATE INDEX amber_change_key ON amber_change (space, collection, key, position)",
-        """CREATE INDEX amber_change_deleted ON amber_change (space, collection, key)
-            WHERE kind = 'delete' AND purged = 0""",
         """CREATE TABLE amber_undone (
             space INTEGER NOT NULL, target INTEGER NOT NULL, by INTEGER NOT NULL,
             PRIMARY KEY (space, target, by)) WITHOUT ROWID""",
@@ -59,6 +57,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE amber_purged (
             space INTEGER NOT NULL, collection TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
             PRIMARY KEY (space, collection, key)) WITHOUT ROWID""",
+        """CREATE TABLE amber_departed (
+            space INTEGER NOT NULL, collection TEXT NOT NULL, by TEXT NOT NULL, equal TEXT NOT NULL, key TEXT NOT NULL,
+            PRIMARY KEY (space, collection, by, equal, key)) WITHOUT ROWID""",
+        "CREATE INDEX amber_departed_key ON amber_departed (space, collection, key)",
         """CREATE TABLE amber_doc (
             id INTEGER PRIMARY KEY, space INTEGER NOT NULL, collection TEXT NOT NULL, key TEXT NOT NULL,
             position INTEGER NOT NULL, length INTEGER NOT NULL, at INTEGER NOT NULL, sender TEXT, project TEXT,
@@ -92,7 +94,7 @@ def migrate(connections: Connections, collections: Iterable[Collection], analyze
     found = current(reader)
     if found > VERSION:
         raise SchemaMismatch(
-            f"This memory has schema {found}, newer than the {VERSION} that this Amber knows: upgrade the amber package.",
+            f"This memory has schema {found}, newer than the {VERSION} known here: upgrade the amber package.",
             found=found,
             known=VERSION,
         )

@@ -11,7 +11,8 @@ from amber.backends.sqlite import purge, read, text, write
 from amber.backends.sqlite.connection import Connections, Durability, plain, translate
 from amber.backends.sqlite.schema import by_name, migrate, table
 from amber.backends.sqlite.verify import find_problems
-from amber.model.batch import Batch
+from amber.model.batch import MAX_WRITES, Batch
+from amber.model.bounds import check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.codec import decode
@@ -19,6 +20,7 @@ from amber.store.contract import (
     SCAN_LIMIT,
     Candidate,
     Capabilities,
+    Clause,
     Cursor,
     Lease,
     LogEntry,
@@ -34,7 +36,7 @@ from amber.store.contract import (
     Stats,
     TextStats,
 )
-from amber.store.resolve import Analyze, check_name, check_selection, find_collection, prepare
+from amber.store.resolve import Analyze, check_selection, find_collection, prepare
 
 
 class SQLiteStore:
@@ -67,7 +69,12 @@ class SQLiteStore:
         self._numbers: dict[str, int] = {}
         self._connections = Connections(target, durability=durability, timeout=timeout)
         self.capabilities = Capabilities(
-            "sqlite", durable=True, many_processes=True, enlists=self._connections.borrowed, scrubs=True
+                        "sqlite",
+            durable=True,
+            many_processes=True,
+            enlists=self._connections.borrowed,
+            scrubs=True,
+            max_writes=MAX_WRITES,,
         )
         try:
             migrate(self._connections, self.collections.values(), analyze, analyzer)
@@ -105,7 +112,7 @@ class SQLiteStore:
             lambda cursor: write.claim(cursor, self._statements, number, queue, n, lease=lease, now=now), "claim"
         )
 
-    def purge(self, space: str, selection: Selection, *, limit: int = 500) -> Purged:
+    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         check_selection(self.collections, selection)
         number = self._number(space)
         if number < 0:
@@ -113,13 +120,18 @@ class SQLiteStore:
 
         def work(cursor: sqlite3.Cursor) -> Purged:
             position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
-            return purge.purge(cursor, number, position, self.collections, self._statements, selection, limit)
+            return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
 
         return self._connections.write(work, "purge")
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._connections.check()
         return purge.scrub(self._connections, steps)
+
+    def receipt(self, space: str, operation: str) -> Receipt | None:
+        sql = "SELECT position, at FROM amber_log WHERE space = ? AND operation = ?"
+        found = self._connections.rows(sql, (self._number(space), operation))
+        return Receipt(found[0][0], operation, found[0][1], repeated=True) if found else None
 
     def get(self, space: str, collection: str, key: str) -> Record | None:
         statements = self._statements.get(collection)
@@ -222,10 +234,10 @@ class SQLiteStore:
         return self._connections.read(lambda connection: text.stats(connection, number, terms))
 
     def candidates(
-        self, space: str, terms: Sequence[tuple[str, float]], filter: SearchFilter, *, limit: int = 300
+        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(lambda connection: text.candidates(connection, number, terms, filter, limit))
+        return self._connections.read(lambda connection: text.candidates(connection, number, clauses, filter, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         sql = "SELECT due_at, epoch, attempts FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"

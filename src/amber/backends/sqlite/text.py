@@ -10,11 +10,11 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nsmallest
+from heapq import nlargest
 from typing import Any
 
 from amber.model.collection import Facets
-from amber.store.contract import Candidate, SearchFilter, TextStats
+from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
 from amber.store.resolve import Derived, check_limit
 
 #: Rows fetched by one statement with a list of ids.
@@ -64,11 +64,11 @@ def withdraw(cursor: sqlite3.Cursor, space: int, collection: str, key: str) -> i
 
 
 def replace(
-    cursor: sqlite3.Cursor, space: int, collection: str, key: str, position: int | None, derived: Derived | None
+    cursor: sqlite3.Cursor, space: int, collection: str, key: str, position: int, derived: Derived | None
 ) -> tuple[int, int]:
     """Bring the postings of a document that exists up to date, doing as little as possible.
 
-    :param position: the new position, None to keep the old one.
+    :param position: where the document entered the log.
     :return: by how much the searchable documents and their tokens changed.
     """
     row = cursor.execute(
@@ -79,12 +79,11 @@ def replace(
     if row is None:
         if derived is None or derived.terms is None:
             return 0, 0
-        enter(cursor, space, collection, key, position or 0, derived)
+        enter(cursor, space, collection, key, position, derived)
         return 1, derived.length
     if derived is None or derived.terms is None:
         withdraw(cursor, space, collection, key)
         return -1, -row[1]
-    position = row[2] if position is None else position
     tokens, counts = pack(space, derived)
     if tokens != row[8] or counts != row[9]:
         withdraw(cursor, space, collection, key)
@@ -113,13 +112,9 @@ def stats(connection: sqlite3.Connection, space: int, terms: Sequence[str]) -> T
 
 
 def candidates(
-    connection: sqlite3.Connection,
-    space: int,
-    terms: Sequence[tuple[str, float]],
-    filter: SearchFilter,
-    limit: int,
+    connection: sqlite3.Connection, space: int, clauses: Sequence[Clause], filter: SearchFilter, limit: int
 ) -> list[Candidate]:
-    """Give the documents with the largest sums of term weights."""
+    """Give the documents with the largest sums of weights."""
     check_limit(limit)
     conditions, values = _conditions(filter)
     if conditions:
@@ -127,12 +122,13 @@ def candidates(
                   WHERE amber_search MATCH ? AND {conditions}"""
     else:
         sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
-    sums: dict[int, float] = defaultdict(float)
-    for term, weight in terms:
-        for (number,) in connection.execute(sql, (quoted(space, term), *values)):
-            sums[number] += weight
-    best = _best(connection, sums, limit)
-    return _load(connection, space, terms, best)
+    sums: dict[int, int] = defaultdict(int)
+    for clause in clauses:
+        match = " AND ".join(quoted(space, word) for word in clause.words)
+        for (number,) in connection.execute(sql, (match, *values)):
+            sums[number] += clause.weight
+    words = sorted({word for clause in clauses for word in clause.words})
+    return _load(connection, space, words, _best(connection, sums, limit))
 
 
 def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
@@ -164,17 +160,15 @@ def quoted(space: int, term: str) -> str:
     return '"' + f"{space:x}.{term}".replace('"', '""') + '"'
 
 
-def _best(connection: sqlite3.Connection, sums: dict[int, float], limit: int) -> list[int]:
-    """Give the ids with the largest sums; ties by newest position, then key."""
-    rounded = {number: round(total, 9) for number, total in sums.items()}
-    if len(rounded) > limit:
-        cut = nsmallest(limit, (-total for total in rounded.values()))[-1]
-        rounded = {number: total for number, total in rounded.items() if -total <= cut}
+def _best(connection: sqlite3.Connection, sums: dict[int, int], limit: int) -> list[int]:
+    """Give the ids with the largest sums; ties by newest position, then key, then collection."""
+    if len(sums) > limit:
+        cut = nlargest(limit, sums.values())[-1]
+        sums = {number: total for number, total in sums.items() if total >= cut}
+    sql = "SELECT id, position, key, collection FROM amber_doc WHERE id IN ({})"
     rows = [
-        (-rounded[number], -position, key, collection, number)
-        for number, position, key, collection in _fetch(
-            connection, "SELECT id, position, key, collection FROM amber_doc WHERE id IN ({})", rounded
-        )
+        (-sums[number], -position, key, collection, number)
+        for number, position, key, collection in _fetch(connection, sql, sums)
     ]
     rows.sort()
     return [row[4] for row in rows[:limit]]
@@ -187,12 +181,10 @@ def _fetch(connection: sqlite3.Connection, sql: str, numbers: Iterable[int]) -> 
         yield from connection.execute(sql.format(", ".join("?" * len(part))), part)
 
 
-def _load(
-    connection: sqlite3.Connection, space: int, terms: Sequence[tuple[str, float]], best: list[int]
-) -> list[Candidate]:
+def _load(connection: sqlite3.Connection, space: int, words: Sequence[str], best: list[int]) -> list[Candidate]:
     sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
              t.tokens, t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.id IN ({})"""
-    wanted = [(term, f" {space:x}.{term} ") for term, _ in terms]
+    wanted = [(term, f" {space:x}.{term} ") for term in words]
     found = {}
     for row in _fetch(connection, sql, best):
         text, counts = f" {row[10]} ", row[11]

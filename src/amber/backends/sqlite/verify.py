@@ -154,8 +154,9 @@ class _Space:
         if ((first, last) != (1, position) and entries) or entries != last - first + 1:
             self._report("log", None, None, f"The log holds {entries} entries from {first} to {last} of {position}.")
         row = self.cursor.execute(
-            """SELECT l.position FROM amber_log l WHERE l.space = ? AND NOT EXISTS
-               (SELECT 1 FROM amber_change c WHERE c.space = l.space AND c.position = l.position) LIMIT 1""",
+            """SELECT l.position FROM amber_log l WHERE l.space = ? AND l.operation <> 'purge/' || l.position
+               AND NOT EXISTS (SELECT 1 FROM amber_change c WHERE c.space = l.space AND c.position = l.position)
+               LIMIT 1""",
             (self.space,),
         ).fetchone()
         if row is not None:

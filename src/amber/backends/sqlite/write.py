@@ -13,6 +13,7 @@ from amber.backends.sqlite.schema import index_table, insert_many, table
 from amber.errors import BadInput, Conflict, LeaseLost, SourcePurged
 from amber.model import batch as b
 from amber.model.collection import Collection, Record
+from amber.model.where import canonical
 from amber.store.codec import decode
 from amber.store.contract import Lease, Receipt
 from amber.store.faults import point
@@ -21,6 +22,7 @@ from amber.store.resolve import (
     Derived,
     Prepared,
     Step,
+    departures,
     judge_unique,
     log_images,
     resolve,
@@ -31,7 +33,7 @@ from amber.store.resolve import (
 class Statements:
     """The SQL of one collection's table, made once."""
 
-    __slots__ = ("columns", "delete", "get", "insert", "update")
+    __slots__ = ("columns", "count", "counters", "delete", "get", "insert", "update")
 
     def __init__(self, collection: Collection) -> None:
         name = table(collection)
@@ -42,6 +44,9 @@ class Statements:
         self.get = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key = ?"
         self.insert = f"INSERT INTO {name} (space, key, created, revision, body{names}) VALUES (?, ?, ?, ?, ?{marks})"
         self.update = f"UPDATE {name} SET revision = ?, body = ?{sets} WHERE space = ? AND key = ?"
+        self.counters = [name for name in self.columns if name in collection.counters]
+        counts = "".join(f', "{column}" = ?' for column in self.counters)
+        self.count = f"UPDATE {name} SET revision = ?, body = ?{counts} WHERE space = ? AND key = ?"
         self.delete = f"DELETE FROM {name} WHERE space = ? AND key = ?"
 
 
@@ -73,7 +78,7 @@ class Writing:
             for name, key in expectation.sources:
                 sql = "SELECT position FROM amber_purged WHERE space = ? AND collection = ? AND key = ?"
                 row = execute(sql, (space, name, key)).fetchone()
-                if row is not None and row[0] >= expectation.since:
+                if row is not None and row[0] > expectation.since:
                     raise SourcePurged(f"{name}/{key} was forgotten since it was read.", collection=name, key=key)
             return
         name = expectation.collection
@@ -106,7 +111,12 @@ class Writing:
         index = collection.by_name[expectation.by]
         equal = " AND ".join(f'x."{column}" = ?' for column in index.equal)
         equal = f" AND {equal}" if equal else ""
-        if collection.many_field(index) is not None:
+        values = [self._space, *expectation.equal]
+        many = collection.many_field(index) is not None
+        if expectation.low is not None:
+            equal += " AND x.ord >= ?" if many else f' AND x."{index.order}" >= ?'
+            values.append(expectation.low)
+        if many:
             source = f"""{index_table(collection, index)} x JOIN {table(collection)} d
                          ON d.space = x.space AND d.key = x.key"""
             sql = f"SELECT count(*), max(d.revision) FROM {source} WHERE x.space = ?{equal}"
@@ -114,7 +124,7 @@ class Writing:
             source = f"{table(collection)} x INDEXED BY {index_table(collection, index)}"
             present = f'x."{index.order}" IS NOT NULL'
             sql = f"SELECT count(*), max(x.revision) FROM {source} WHERE x.space = ?{equal} AND {present}"
-        count, newest = self._cursor.execute(sql, (self._space, *expectation.equal)).fetchone()
+        count, newest = self._cursor.execute(sql, values).fetchone()
         if count != expectation.size or (newest or 0) > expectation.since:
             name = f"{expectation.collection}.{expectation.by}{list(expectation.equal)}"
             raise Conflict(
@@ -134,6 +144,13 @@ class Writing:
         execute, space, key = self._cursor.execute, self._space, step.key
         collection, before, derived = step.collection, step.before, step.derived
         sql = self._statements[collection.name]
+        if step.is_light and before is not None:
+            revision = position if step.kind is not None else before.revision
+            counts = collection.count_columns(step.body or {})
+            execute(sql.count, (revision, step.encoded, *(counts[name] for name in sql.counters), space, key))
+            point("commit:document")
+            point("commit:derived")
+            return
         if derived is None:
             execute(sql.delete, (space, key))
         else:
@@ -141,11 +158,13 @@ class Writing:
             if before is None:
                 execute(sql.insert, (space, key, position, position, derived.encoded, *columns))
             else:
-                revision = position if step.kind is not None else before.revision
-                execute(sql.update, (revision, derived.encoded, *columns, space, key))
+                execute(sql.update, (position, derived.encoded, *columns, space, key))
         point("commit:document")
         old = Derived(collection, before.body, "", None) if before is not None else None
         self._write_unique(step)
+        for by, values in departures(step):
+            row = (space, collection.name, by, canonical(list(values)), key)
+            execute("INSERT OR IGNORE INTO amber_departed VALUES (?, ?, ?, ?, ?)", row)
         if collection.field_index is not None:
             self._write_fields(collection.name, key, old, derived)
         for name, index in collection.by_name.items():
@@ -205,8 +224,7 @@ class Writing:
                 self._documents += 1
                 self._tokens += step.derived.length
             return
-        moved = position if step.kind is not None else None
-        documents, tokens = text.replace(self._cursor, space, name, key, moved, step.derived)
+        documents, tokens = text.replace(self._cursor, space, name, key, step.before.created, step.derived)
         self._documents += documents
         self._tokens += tokens
 
@@ -281,7 +299,7 @@ def commit(
     for expectation in batch.expectations:
         writing.judge(expectation)
     at = max(batch.at, last_at)
-    steps, moves = resolve(prepared, collections, writing.load, analyze, at)
+    steps, moves = resolve(prepared, collections, writing.load, analyze)
     judge_unique(steps, writing.holders)
     logged = [step for step in steps if step.kind is not None]
     if logged:

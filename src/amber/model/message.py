@@ -1,0 +1,119 @@
+"""Recorded sessions and their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from amber.model.collection import Body, Collection, Facets, Field, Index, Record, Search
+from amber.model.fact import ancestors
+from amber.model.times import from_micros
+
+MESSAGES = Collection(
+    "messages",
+    fields=(Field("session"), Field("sender"), Field("seq", "int"), Field("at", "int")),
+    indexes=(Index("session", ("session",), "seq"), Index("sender", ("sender",), "at")),
+    search=Search(
+        text=lambda body: body["text"] if body["live"] and body["text"] else None,
+        facets=lambda body: Facets(body["sender"], body["project"], body["session"], body["kind"], body["at"] or 0),
+    ),
+    log="before",
+)
+
+SESSIONS = Collection(
+    "sessions",
+    fields=(
+        Field("started_at", "int", derive=lambda body: body["started_at"] or 0),
+        Field("projects", many=True, derive=lambda body: ancestors(body["project"])),
+        Field("messages", "int"),
+    ),
+    indexes=(Index("all", (), "started_at"), Index("project", ("projects",), "started_at")),
+)
+
+
+class Message:
+    """A message of a recorded session.
+
+    ``kind`` is ``prompt`` (typed by a person), ``reply``, ``thinking``, ``tool_call``, ``tool_result``, ``injected``
+    (put in by a program), ``command``, ``summary``, ``error`` or ``interrupt``. ``live`` is False for text that was
+    retracted: edited and sent again.
+    """
+
+    __slots__ = ("body", "id", "revision")
+
+    def __init__(self, record: Record) -> None:
+        self.id, self.revision, self.body = record.key, record.revision, record.body
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was said, in UTC; ``zone`` is the zone as it was recorded."""
+        return from_micros(self.body["at"]) if self.body["at"] is not None else None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.body[name]
+        except KeyError:
+            raise AttributeError(f"a message has no {name!r}") from None
+
+    def to_dict(self) -> Body:
+        """Give all of the message as JSON."""
+        return {"id": self.id, **self.body, "at": self.at.isoformat() if self.at is not None else None}
+
+    def __repr__(self) -> str:
+        text = self.body["text"]
+        shown = text if len(text) <= 40 else text[:39] + "…"
+        return f"Message({self.body['session']}#{self.body['seq']} {self.body['kind']}: {shown!r})"
+
+
+class Session:
+    """A recorded session: where it came from, when it ran, and how much is in it."""
+
+    __slots__ = ("body", "id", "revision")
+
+    def __init__(self, record: Record) -> None:
+        self.id, self.revision, self.body = record.key, record.revision, record.body
+
+    @property
+    def started_at(self) -> datetime | None:
+        """The time of the first message."""
+        return from_micros(self.body["started_at"]) if self.body["started_at"] is not None else None
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """The time of the last message."""
+        return from_micros(self.body["ended_at"]) if self.body["ended_at"] is not None else None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.body[name]
+        except KeyError:
+            raise AttributeError(f"a session has no {name!r}") from None
+
+    def to_dict(self) -> Body:
+        """Give all of the session as JSON."""
+        times = {name: getattr(self, name) for name in ("started_at", "ended_at")}
+        return {"id": self.id, **self.body, **{name: at.isoformat() if at else None for name, at in times.items()}}
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r}, {self.body['messages']} messages, project={self.body['project']!r})"
+
+
+def new_session(identity: Body) -> Body:
+    """Give the body of a session with nothing in it yet."""
+    return {**identity, "started_at": None, "ended_at": None, "messages": 0, "prompts": 0, "tokens": {}, "read": None}
+
+
+def count_messages(session: Body, added: Iterable[Body]) -> Body:
+    """Give a session's body with some messages counted in."""
+    session = {**session, "tokens": dict(session["tokens"])}
+    for body in added:
+        session["messages"] += 1
+        session["prompts"] += body["kind"] == "prompt" and body["live"]
+        for name, n in (body["tokens"] or {}).items():
+            session["tokens"][name] = session["tokens"].get(name, 0) + n
+        at = body["at"]
+        if at is not None:
+            session["started_at"] = at if session["started_at"] is None else min(session["started_at"], at)
+            session["ended_at"] = at if session["ended_at"] is None else max(session["ended_at"], at)
+    return session

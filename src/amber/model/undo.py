@@ -1,0 +1,130 @@
+"""Undo and redo: from log entries and what is there now to the batch that takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from amber.errors import UndoConflict
+from amber.model.batch import Absent, Add, AtRevision, Delete, Expectation, Put, Write
+from amber.model.collection import Body, Collection, Record
+
+Place = tuple[str, str]
+
+
+class Image(NamedTuple):
+    """One document's change, as the log keeps it (see ``store.contract.Change``)."""
+
+    position: int
+    collection: str
+    key: str
+    kind: str
+    before: Body | None
+    after: Body | None
+    deltas: Mapping[str, int] | None
+    purged: bool
+
+
+class Reversal(NamedTuple):
+    """What takes the entries back, and what must still be so."""
+
+    writes: list[Write]
+    expectations: list[Expectation]
+
+
+class _State:
+    """A document while changes are taken back one by one, newest first."""
+
+    __slots__ = ("added", "body", "current", "whole")
+
+    def __init__(self, current: Record | None) -> None:
+        self.current = current
+        self.body = current.body if current is not None else None
+        self.added: dict[str, int] = {}
+        #: whether more than additions is taken back
+        self.whole = False
+
+
+def decide_undo(
+    images: Sequence[Image],
+    current: Mapping[Place, Record],
+    collections: Mapping[str, Collection],
+    *,
+    force: bool = False,
+) -> Reversal:
+    """Decide the writes that take back some changes.
+
+    :param images: the changes, newest first.
+    :param current: the documents of these changes that exist now.
+    :param force: write the old state over whatever is there.
+    :raises UndoConflict: when a document is not as its change left it, naming all that are not; or was forgotten.
+    """
+    states: dict[Place, _State] = {}
+    conflicts: dict[Place, str] = {}
+    for image in images:
+        place = (image.collection, image.key)
+        state = states.get(place)
+        if state is None:
+            state = states[place] = _State(current.get(place))
+        reason = _take_back(state, image, collections[image.collection], force)
+        if reason is not None:
+            conflicts.setdefault(place, reason)
+    if conflicts:
+        named = "; ".join(f"{collection}/{key} {reason}" for (collection, key), reason in conflicts.items())
+        raise UndoConflict(
+            f"Can not undo: {named}. Undo the later change first, or force it.", documents=tuple(conflicts)
+        )
+    writes: list[Write] = []
+    expectations: list[Expectation] = []
+    for place, state in states.items():
+        _write(place, state, writes, expectations)
+    return Reversal(writes, expectations)
+
+
+def _take_back(state: _State, image: Image, collection: Collection, force: bool) -> str | None:
+    if image.purged:
+        return "was forgotten"
+    if image.kind == "add":
+        if state.body is None:
+            return None if force else "is gone"
+        state.body = dict(state.body)
+        for field, n in (image.deltas or {}).items():
+            state.body[field] = (state.body.get(field) or 0) - n
+            state.added[field] = state.added.get(field, 0) - n
+        return None
+    reason = None if force else _differs(state, image, collection)
+    state.body, state.whole = image.before, True
+    return reason
+
+
+def _differs(state: _State, image: Image, collection: Collection) -> str | None:
+    if image.kind == "append":
+        # the log keeps no after-image: the live document is it, unless a newer change was just taken back
+        untouched = state.current is not None and state.current.revision == image.position
+        return None if untouched or state.whole or state.added else "was changed since"
+    if image.after is None:
+        return None if state.body is None else "was made anew since"
+    if state.body is None:
+        return "was removed since"
+    return None if _same(state.body, image.after, collection) else "was changed since"
+
+
+def _same(one: Body, other: Body, collection: Collection) -> bool:
+    return comparable(one, collection) == comparable(other, collection)
+
+
+def comparable(body: Body, collection: Collection) -> dict[str, Any]:
+    """Give what undo and diff compare: all but the touchable fields."""
+    return {name: value for name, value in body.items() if name not in collection.touchable}
+
+
+def _write(place: Place, state: _State, writes: list[Write], expectations: list[Expectation]) -> None:
+    collection, key = place
+    if not state.whole:
+        writes += [Add(collection, key, field, n) for field, n in state.added.items() if state.body is not None]
+        return
+    if state.current is None:
+        expectations.append(Absent(collection, key))
+    else:
+        expectations.append(AtRevision(collection, key, state.current.revision))
+    writes.append(Delete(collection, key) if state.body is None else Put(collection, key, state.body))
