@@ -100,6 +100,17 @@ def _is_live(body: Body) -> bool:
     return body["deleted_at"] is None
 
 
+#: The end of a validity that has none.
+FOREVER = 2**63 - 1
+
+
+def _ends_at(body: Body) -> int | None:
+    if not _is_live(body) or _is_empty(body):
+        return None
+    end: int | None = body["valid_until"]
+    return end if end is not None else FOREVER
+
+
 def _binds(body: Body) -> bool:
     return _is_live(body) and not body["ephemeral"] and body["valid_until"] is None
 
@@ -119,17 +130,21 @@ FACTS = Collection(
         Field("type"),
         Field("subject"),
         Field("projects", many=True, derive=lambda body: ancestors(body["project"])),
+        Field("fact_key", derive=lambda body: body["key"]),
         Field("valid_from", "int"),
+        Field("ends_at", "int", derive=lambda body: _ends_at(body)),
         Field("created_at", "int"),
         Field("expires_at", "int"),
     ),
     indexes=(
         Index("all", (), "created_at"),
-        Index("sender", ("sender",), "created_at"),
-        Index("project", ("projects",), "created_at"),
-        Index("session", ("session",), "created_at"),
+        Index("sender", ("sender",), "created_at", forget=True),
+        Index("project", ("projects",), "created_at", forget=True),
+        Index("session", ("session",), "created_at", forget=True),
         Index("type", ("type",), "created_at"),
-        Index("subject", ("subject",), "valid_from"),
+        # live facts only, by the end of their validity: what an undated fact may touch is a short range at its end
+        Index("subject", ("subject",), "ends_at"),
+        Index("key", ("fact_key",), "created_at"),
         Index("expiry", (), "expires_at"),
     ),
     search=Search(
@@ -139,6 +154,7 @@ FACTS = Collection(
     field_index=FieldIndex(root="payload", group="type"),
     rules=Rules("types", key=lambda body: body["type"], binds=_binds, changes=_breaks, by="type"),
     touchable=frozenset({"last_seen"}),
+    counters=frozenset({"mentions"}),
 )
 
 #: Registered types: the document of a type holds its constraints, which the store reads on every commit.
@@ -233,10 +249,12 @@ def is_current(body: Body, valid_at: int, now: int) -> bool:
 
 
 class Decision(NamedTuple):
-    """The writes of a step, and the id of the fact that the caller gets."""
+    """The writes of a step, and the id of the fact that the caller gets. ``commutes`` tells that the writes are
+    additions that need nothing to be as it was read."""
 
     writes: list[Write]
     fact: str
+    commutes: bool = False
 
 
 def decide_put(group: Sequence[Record], body: Body, ids: Sequence[str], now: int, *, dated: bool) -> Decision:
@@ -254,7 +272,8 @@ def decide_put(group: Sequence[Record], body: Body, ids: Sequence[str], now: int
     live = [each for each in live if not is_expired(each.body, now)]
     for each in live:
         if each.body["digest"] == body["digest"] and _covers(each.body, body, dated):
-            return Decision(writes + _repeat(each, body, now), each.key)
+            repeat = _repeat(each, body, now)
+            return Decision(writes + repeat, each.key, commutes=not writes and isinstance(repeat[0], Add))
     new, *spare = ids
     for each in live:
         writes += _supersede(each, body, new, spare, now)

@@ -13,7 +13,7 @@ from amber.model.times import from_micros
 MESSAGES = Collection(
     "messages",
     fields=(Field("session"), Field("sender"), Field("seq", "int"), Field("at", "int")),
-    indexes=(Index("session", ("session",), "seq"), Index("sender", ("sender",), "at")),
+    indexes=(Index("session", ("session",), "seq", forget=True), Index("sender", ("sender",), "at", forget=True)),
     search=Search(
         text=lambda body: body["text"] if body["live"] and body["text"] else None,
         facets=lambda body: Facets(body["sender"], body["project"], body["session"], body["kind"], body["at"] or 0),
@@ -28,7 +28,7 @@ SESSIONS = Collection(
         Field("projects", many=True, derive=lambda body: ancestors(body["project"])),
         Field("messages", "int"),
     ),
-    indexes=(Index("all", (), "started_at"), Index("project", ("projects",), "started_at")),
+    indexes=(Index("all", (), "started_at"), Index("project", ("projects",), "started_at", forget=True)),
 )
 
 

@@ -338,10 +338,17 @@ class Store(Protocol):
         """Give the figures that ranking needs."""
 
     def candidates(
-        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
+        self,
+        space: str,
+        clauses: Sequence[Clause],
+        filter: SearchFilter,
+        *,
+        also: Sequence[str] = (),
+        limit: int = 300,
     ) -> list[Candidate]:
         """Give the documents that fulfil at least one clause and pass the filter: the ``limit`` ones with the largest
-        sums of weights, ties by newest position, then key, then collection."""
+        sums of weights, ties by newest position, then key, then collection. Words of ``also`` are counted in them as
+        those of the clauses are, and find nothing themselves."""
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         """Give a document's place in its queue; None when it was never in it."""

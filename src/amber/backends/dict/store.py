@@ -45,7 +45,7 @@ class DictStore:
     :param analyze: gives the tokens of a text.
     """
 
-        capabilities = Capabilities(
+    capabilities = Capabilities(
         "dict", durable=False, many_processes=False, enlists=False, scrubs=True, max_writes=MAX_WRITES
     )
 
@@ -187,10 +187,16 @@ class DictStore:
             return text.stats(self._space(space), terms)
 
     def candidates(
-        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
+        self,
+        space: str,
+        clauses: Sequence[Clause],
+        filter: SearchFilter,
+        *,
+        also: Sequence[str] = (),
+        limit: int = 300,
     ) -> list[Candidate]:
         with self._lock:
-            return text.candidates(self._space(space), clauses, filter, limit)
+            return text.candidates(self._space(space), clauses, filter, also, limit)
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         with self._lock:

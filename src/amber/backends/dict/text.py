@@ -18,7 +18,9 @@ def stats(space: Space, terms: Sequence[str]) -> TextStats:
     return TextStats(documents, space.tokens / documents if documents else 0.0, frequency)
 
 
-def candidates(space: Space, clauses: Sequence[Clause], filter: SearchFilter, limit: int) -> list[Candidate]:
+def candidates(
+    space: Space, clauses: Sequence[Clause], filter: SearchFilter, also: Sequence[str], limit: int
+) -> list[Candidate]:
     """Give the documents with the largest sums of weights."""
     check_limit(limit)
     sums: dict[Place, int] = defaultdict(int)
@@ -30,7 +32,7 @@ def candidates(space: Space, clauses: Sequence[Clause], filter: SearchFilter, li
         length, facets = space.texts[collection, key]
         if passes(filter, collection, facets):
             rows.append((-total, -space.documents[collection][key].created, key, collection, length))
-    words = sorted({word for clause in clauses for word in clause.words})
+    words = sorted({*also, *(word for clause in clauses for word in clause.words)})
     found = []
     for _, created, key, collection, length in sorted(rows)[:limit]:
         place = (collection, key)

@@ -69,12 +69,12 @@ class SQLiteStore:
         self._numbers: dict[str, int] = {}
         self._connections = Connections(target, durability=durability, timeout=timeout)
         self.capabilities = Capabilities(
-                        "sqlite",
+            "sqlite",
             durable=True,
             many_processes=True,
             enlists=self._connections.borrowed,
             scrubs=True,
-            max_writes=MAX_WRITES,,
+            max_writes=MAX_WRITES,
         )
         try:
             migrate(self._connections, self.collections.values(), analyze, analyzer)
@@ -234,10 +234,18 @@ class SQLiteStore:
         return self._connections.read(lambda connection: text.stats(connection, number, terms))
 
     def candidates(
-        self, space: str, clauses: Sequence[Clause], filter: SearchFilter, *, limit: int = 300
+        self,
+        space: str,
+        clauses: Sequence[Clause],
+        filter: SearchFilter,
+        *,
+        also: Sequence[str] = (),
+        limit: int = 300,
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(lambda connection: text.candidates(connection, number, clauses, filter, limit))
+        return self._connections.read(
+            lambda connection: text.candidates(connection, number, clauses, filter, also, limit)
+        )
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         sql = "SELECT due_at, epoch, attempts FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"

@@ -112,7 +112,12 @@ def stats(connection: sqlite3.Connection, space: int, terms: Sequence[str]) -> T
 
 
 def candidates(
-    connection: sqlite3.Connection, space: int, clauses: Sequence[Clause], filter: SearchFilter, limit: int
+    connection: sqlite3.Connection,
+    space: int,
+    clauses: Sequence[Clause],
+    filter: SearchFilter,
+    also: Sequence[str],
+    limit: int,
 ) -> list[Candidate]:
     """Give the documents with the largest sums of weights."""
     check_limit(limit)
@@ -127,7 +132,7 @@ def candidates(
         match = " AND ".join(quoted(space, word) for word in clause.words)
         for (number,) in connection.execute(sql, (match, *values)):
             sums[number] += clause.weight
-    words = sorted({word for clause in clauses for word in clause.words})
+    words = sorted({*also, *(word for clause in clauses for word in clause.words)})
     return _load(connection, space, words, _best(connection, sums, limit))
 
 

@@ -1,0 +1,253 @@
+"""The facade. This is the one place that names a backend."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, tzinfo
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from amber.backends.dict import DictStore
+from amber.backends.sqlite import SQLiteStore
+from amber.config import default_space, default_target, parse_target, read_options
+from amber.model.bounds import MAX_SPACE, check_name
+from amber.model.collection import Collection
+from amber.model.fact import FACTS, TYPES
+from amber.model.message import MESSAGES, SESSIONS
+from amber.model.times import Time
+from amber.pipeline.importer import Imported, Progress, import_sessions
+from amber.search.analyzer import ANALYZER_VERSION, analyze
+from amber.services.facts import Facts
+from amber.services.history import History, Moment
+from amber.services.recall import Hit, recall
+from amber.services.sessions import Sessions
+from amber.services.types import Types
+from amber.services.unit import BufferedUnit, Context, IdMaker, PastUnit, Unit, system_clock
+from amber.store.contract import Problem, Receipt, Stats, Store
+
+#: Everything that a memory keeps.
+COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS)
+
+
+def open_store(
+    target: str | os.PathLike[str] | sqlite3.Connection, *, durability: str | None = None, timeout: float | None = None
+) -> Store:
+    """Open the store that a path, URL or connection names."""
+    if isinstance(target, sqlite3.Connection):
+        return SQLiteStore(target, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION))
+    parsed = parse_target(target)
+    options = read_options(parsed, durability, timeout)
+    if parsed.kind == "dict":
+        return DictStore(COLLECTIONS, analyze=analyze)
+    path = parsed.path or Path()
+    return SQLiteStore(path, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION), **options)
+
+
+class View:
+    """What can be read of a space: through the memory itself, a transaction, or at a moment of the past."""
+
+    def __init__(self, unit: Unit, types: Types) -> None:
+        self._unit, self._types = unit, types
+        self.facts = Facts(unit, types)
+        self.sessions = Sessions(unit)
+
+    @property
+    def space(self) -> str:
+        """The name of the space."""
+        return self._unit.space
+
+    def recall(
+        self,
+        question: str,
+        *,
+        sender: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        type: str | None = None,
+        kinds: Sequence[str] = ("fact", "message"),
+        since: Time | None = None,
+        until: Time | None = None,
+        valid_at: Time | None = None,
+        limit: int = 10,
+    ) -> list[Hit]:
+        """Find the facts and messages that answer a question best, best first.
+
+        Ranked by BM25 over the space; no model is asked, and no text of a question is an error. Without a scope the
+        whole space is searched; every part of a scope that is given narrows it before anything is ranked.
+
+        :param sender: of facts, and of prompts. :param project: this project and all below it.
+        :param type: a fact type, or a kind of message (``prompt``, ``reply``, ``tool_result`` ...).
+        :param kinds: ``fact``, ``message`` or both. :param since: not before this time. :param until: before it.
+        :param valid_at: facts valid at this time (default now).
+        :raises BadInput: for a bad scope, time or limit. :raises Unsupported: in a view of the past.
+        """
+        return recall(
+            self._unit,
+            question,
+            sender=sender,
+            project=project,
+            session=session,
+            type=type,
+            kinds=kinds,
+            since=since,
+            until=until,
+            valid_at=valid_at,
+            limit=limit,
+        )
+
+
+class Transaction(View):
+    """Many changes as one batch, with one undo. Reads see what it wrote; searches do not."""
+
+    def __init__(
+        self, context: Context, types: Types, reason: str | None, session: str | None, operation: str | None
+    ) -> None:
+        self._buffer = BufferedUnit(context)
+        super().__init__(self._buffer, types)
+        self._options: dict[str, Any] = {"reason": reason, "session": session, "operation": operation}
+        #: The receipt, after the block was left; None when nothing was written.
+        self.receipt: Receipt | None = None
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.receipt = self._buffer.send(**self._options)
+
+
+class Memory(View):
+    """The memory of agents: facts, recorded sessions, search and history of one space.
+
+    Made by ``Memory.open``. May be used from several threads; after a fork the child must open its own.
+    """
+
+    def __init__(self, store: Store, context: Context) -> None:
+        self._context = context
+        self._store = store
+        self._closed = False
+        super().__init__(Unit(context), Types())
+        self.history = History(self._unit)
+
+    @classmethod
+    def open(
+        cls,
+        target: str | os.PathLike[str] | sqlite3.Connection | None = None,
+        *,
+        space: str | None = None,
+        actor: str | None = None,
+        zone: tzinfo = UTC,
+        durability: str | None = None,
+        timeout: float | None = None,
+        clock: Callable[[], int] = system_clock,
+    ) -> Memory:
+        """Open a memory, and make it when it is not there yet.
+
+        :param target: a path, a URL (``sqlite:///file.db``, ``memory:``) or an open ``sqlite3`` connection, which is
+            never closed and in whose open transaction Amber takes part. Default: the variable ``AMBER_DB``, else a
+            file of the user (see ``config.default_path``).
+        :param space: the isolation border; nothing crosses it. Default: ``AMBER_SPACE``, else ``default``.
+        :param actor: who makes the changes of this memory, kept in the log.
+        :param zone: the zone of dates and times that are given without one.
+        :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
+        :param timeout: seconds to wait for another process's write (default 30).
+        :param clock: gives the time in microseconds since the epoch.
+        :raises BadInput, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
+        """
+        name = space if space is not None else default_space()
+        check_name("space", name, MAX_SPACE)
+        if actor is not None:
+            check_name("actor", actor)
+        store = open_store(target if target is not None else default_target(), durability=durability, timeout=timeout)
+        return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
+
+    def register(
+        self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False
+    ) -> None:
+        """Register a fact type.
+
+        :param name: the type's name. :param model: a pydantic model that values must fit, in this process.
+        :param unique: fields of the value of which no two current facts of the type may have the same: ``("email",)``;
+            several fields in one tuple count together; a list of tuples makes several constraints. A new fact with
+            the value of an older one in the same scope supersedes it; in another scope it is refused. Kept by the
+            store for all processes, also for ones that do not know the model.
+        :param immutable: a fact of the type can not be changed, superseded or deleted (only undone or forgotten).
+
+        Facts that already break a rule stay; it binds later writes, and ``verify`` lists them.
+        :raises BadInput: when the model has no such field. :raises MissingExtra: when pydantic is not installed.
+        """
+        self._types.register(self._unit, name, model, unique, immutable)
+
+    def transaction(
+        self,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+        operation: str | None = None,
+    ) -> Transaction:
+        """Collect changes and commit them as one batch when the block is left; an exception in it drops them all.
+
+        No database transaction is held open, so a slow call inside harms nobody. When another writer changed what was
+        read here, leaving the block raises Conflict and nothing is written: run the block again.
+
+        :param actor: who makes these changes. :param reason: why. :param session: the run they belong to.
+        :param operation: names the attempt: the same one again changes nothing.
+        """
+        context = self._context._replace(actor=actor) if actor is not None else self._context
+        return Transaction(context, self._types, reason, session, operation)
+
+    def at(self, moment: Moment) -> View:
+        """Give the memory as it was known at a position of the log, or at a time; read-only.
+
+        This is log time: what had been written by then. What was valid then by what is known now is ``valid_at``.
+        """
+        return View(PastUnit(self._context, self.history.resolve(moment)), self._types)
+
+    def import_sessions(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        sender: str = "me",
+        project: str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Iterator[Imported]:
+        """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
+
+        Safe to repeat: only what is new is added. Files are streamed, never read whole.
+
+        :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
+        :param on_progress: called after each batch.
+        :raises BadInput: when a path does not exist.
+        """
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        check_name("sender", sender)
+        return import_sessions(self._unit, given, sender=sender, project=project, on_progress=on_progress)
+
+    def verify(self) -> list[Problem]:
+        """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""
+        return self._store.verify(self.space)
+
+    def stats(self) -> Stats:
+        """Give the size of this space."""
+        return self._store.stats(self.space)
+
+    def close(self) -> None:
+        """Free what was opened; a connection that was given stays open. May be called again."""
+        self._closed = True
+        self._store.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else self._store.capabilities.name
+        return f"<Memory {self.space!r} ({state})>"

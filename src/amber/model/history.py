@@ -1,0 +1,66 @@
+"""What users see of the log: entries, differences, and what an undo did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from amber.model.collection import Body
+from amber.model.fact import Fact
+
+
+class Change(NamedTuple):
+    """One document's part in an entry. ``before`` and ``after`` are its bodies (None: it was not there, or the log
+    keeps no image, as of an appended message); ``deltas`` what was added to counters."""
+
+    collection: str
+    id: str
+    kind: str
+    before: Body | None
+    after: Body | None
+    deltas: Mapping[str, int] | None
+    forgotten: bool
+
+
+class Entry(NamedTuple):
+    """One commit: who changed what, when and why. ``undoes`` names the entries it took back; ``is_undone`` tells that
+    it is taken back itself."""
+
+    position: int
+    at: datetime
+    actor: str | None
+    reason: str | None
+    session: str | None
+    operation: str
+    kind: Literal["change", "undo", "redo", "purge"]
+    undoes: tuple[int, ...]
+    is_undone: bool
+    changes: tuple[Change, ...]
+
+
+class Undone(NamedTuple):
+    """What an undo or redo did: its own position, the entries it took back (newest first), the documents it changed
+    as (collection, id)."""
+
+    position: int
+    positions: tuple[int, ...]
+    documents: tuple[tuple[str, str], ...]
+
+
+class Difference(NamedTuple):
+    """A fact that two moments of the log do not have in common."""
+
+    kind: Literal["added", "removed", "changed"]
+    before: Fact | None
+    after: Fact | None
+
+
+class Diff(NamedTuple):
+    """What changed from one position to another. ``others`` counts the changed documents that are not facts, by
+    collection."""
+
+    start: int
+    end: int
+    facts: tuple[Difference, ...]
+    others: Mapping[str, int]

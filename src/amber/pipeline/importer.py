@@ -1,0 +1,261 @@
+"""Take recorded sessions in: streamed, repeatable, nothing said twice.
+
+A file is read in batches; each commit holds some messages and the session's new counts, so a crash in between leaves a
+shorter session that the next import completes. What is in the memory already is compared, not added again: a prompt
+that was edited and sent again since is marked as retracted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from amber.errors import BadInput
+from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Write
+from amber.model.collection import Body, Record
+from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
+from amber.pipeline.transcripts import (
+    Reader,
+    Refusal,
+    SessionInfo,
+    TranscriptMessage,
+    discover,
+    open_session,
+)
+from amber.services.facts import check_project
+from amber.services.unit import Unit
+
+#: Messages in one commit.
+BATCH = 200
+
+
+class Imported(NamedTuple):
+    """What came of one file. ``status`` is ``imported``, ``unchanged`` (nothing in it is new), ``refused`` (not a
+    session that can be read) or ``failed``; ``skipped`` counts lines that hold no message, by reason."""
+
+    path: str
+    status: str
+    session: str | None
+    format: str | None
+    messages: int
+    changed: int
+    skipped: dict[str, int]
+    reason: str | None
+    bytes: int
+
+
+class Progress(NamedTuple):
+    """How far an import is, in bytes of the file at hand (each is read twice)."""
+
+    path: str
+    done: int
+    total: int
+
+
+def import_sessions(
+    unit: Unit,
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    sender: str,
+    project: str | None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Iterator[Imported]:
+    """Import what lies under paths, file by file (see ``Memory.import_sessions``)."""
+    given = [Path(path) for path in paths]
+    for path in given:
+        if not path.exists():
+            raise BadInput(f"There is no file or folder {str(path)!r}.", path=str(path))
+    left: list[tuple[Path, str]] = []
+    for path in discover(given, lambda path, reason: left.append((path, reason))):
+        yield from _refusals(left)
+        yield _import_file(unit, path, sender, check_project(project), on_progress)
+    yield from _refusals(left)
+
+
+def _refusals(left: list[tuple[Path, str]]) -> Iterator[Imported]:
+    while left:
+        path, reason = left.pop(0)
+        yield _outcome(path, "refused", reason=reason)
+
+
+def _outcome(path: Path, status: str, **given: Any) -> Imported:
+    empty: dict[str, Any] = {
+        "session": None,
+        "format": None,
+        "messages": 0,
+        "changed": 0,
+        "skipped": {},
+        "reason": None,
+        "bytes": 0,
+    }
+    return Imported(str(path), status, **{**empty, **given})
+
+
+def _import_file(
+    unit: Unit, path: Path, sender: str, project: str | None, on_progress: Callable[[Progress], None] | None
+) -> Imported:
+    try:
+        stat = path.stat()
+        reader = open_session(path)
+        if isinstance(reader, Refusal):
+            return _outcome(path, "refused", reason=f"{reader.name}: {reader.reason}")
+        info = reader.info()
+        known = unit.get(SESSIONS, info.session_id)
+        mark = [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
+        if known is not None and known.body["read"] == mark:
+            return _outcome(path, "unchanged", session=info.session_id, format=info.format)
+        return _Import(unit, path, reader, info, sender, project, mark, on_progress).run()
+    except OSError as error:
+        return _outcome(path, "failed", reason=f"it can not be read: {error.strerror or error}")
+
+
+class _Import:
+    """One file on its way in."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        path: Path,
+        reader: Reader,
+        info: SessionInfo,
+        sender: str,
+        project: str | None,
+        mark: list[Any],
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.unit, self.path, self.reader, self.info = unit, path, reader, info
+        self.sender, self.mark, self.on_progress = sender, mark, on_progress
+        self.project = project if project is not None else _project_of(info.cwd)
+        self.added = self.changed = 0
+
+    def run(self) -> Imported:
+        messages = iter(self.reader)
+        while chunk := list(islice(messages, BATCH)):
+            self.unit.retrying(lambda chunk=chunk: self._commit(chunk, None))  # type: ignore[misc]
+            if self.on_progress is not None:
+                self.on_progress(Progress(str(self.path), self.reader.bytes_read, self.reader.bytes_total))
+        self.unit.retrying(lambda: self._commit([], self.mark))
+        return _outcome(
+            self.path,
+            "imported" if self.added or self.changed else "unchanged",
+            session=self.info.session_id,
+            format=self.info.format,
+            messages=self.added,
+            changed=self.changed,
+            skipped=dict(Counter(self.reader.skips)),
+            bytes=self.reader.size,
+        )
+
+    def _commit(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
+        unit, name = self.unit, self.info.session_id
+        session = unit.get(SESSIONS, name)
+        old = session.body if session is not None else new_session(self._identity())
+        body = {**old, **self._identity(), "sender": old.get("sender", self.sender)}
+        if session is not None:
+            # what was said about the session when it first came stays
+            body["project"] = old["project"]
+        keys = [self._key(message) for message in chunk]
+        there = unit.get_many(MESSAGES, keys)
+        new = [(key, message) for key, message in zip(keys, chunk, strict=True) if key not in there]
+        first = old["messages"]
+        bodies = [(key, self._body(message, first + n, body)) for n, (key, message) in enumerate(new)]
+        writes: list[Write] = [Append(MESSAGES.name, key, each) for key, each in bodies]
+        expected: list[Expectation] = []
+        altered = self._altered(chunk, keys, there, writes, expected)
+        if not writes and mark is None and session is not None:
+            return
+        body = count_messages(body, [each for _, each in bodies])
+        for before, after in altered:
+            body["prompts"] += _is_prompt(after) - _is_prompt(before)
+            for token, n in (after["tokens"] or {}).items():
+                body["tokens"][token] = body["tokens"].get(token, 0) + n - (before["tokens"] or {}).get(token, 0)
+        body["read"] = mark
+        if session is None:
+            expected.append(Absent(SESSIONS.name, name))
+        else:
+            if body == old:
+                return
+            expected.append(AtRevision(SESSIONS.name, name, session.revision))
+        writes.append(Put(SESSIONS.name, name, body))
+        unit.commit(writes, expected, session=name, reason=f"import of {self.info.format} session")
+        self.added += len(bodies)
+        self.changed += len(altered)
+
+    def _altered(
+        self,
+        chunk: list[TranscriptMessage],
+        keys: list[str],
+        there: dict[str, Record],
+        writes: list[Write],
+        expected: list[Expectation],
+    ) -> list[tuple[Body, Body]]:
+        """Bring messages up to date whose liveness or token counts the grown file tells differently."""
+        altered = []
+        for key, message in zip(keys, chunk, strict=True):
+            record = there.get(key)
+            if record is None or record.body["session"] != self.info.session_id:
+                continue
+            if (record.body["live"], record.body["tokens"]) != (message.live, message.tokens):
+                after = {**record.body, "live": message.live, "tokens": message.tokens}
+                writes.append(Put(MESSAGES.name, key, after))
+                expected.append(AtRevision(MESSAGES.name, key, record.revision))
+                altered.append((record.body, after))
+        return altered
+
+    def _key(self, message: TranscriptMessage) -> str:
+        # uuids of Claude name a record in whatever file it is copied to; Codex counts lines
+        return message.uid if self.info.format == "claude" else f"{self.info.session_id}/{message.uid}"
+
+    def _identity(self) -> Body:
+        info = self.info
+        return {
+            "format": info.format,
+            "path": str(self.path),
+            "parent": info.parent_id,
+            "agent": info.agent_id,
+            "cwd": info.cwd,
+            "project": self.project,
+            "title": info.title,
+            "models": list(info.models),
+            "versions": list(info.versions),
+            "zone": info.zone,
+            "sender": self.sender,
+        }
+
+    def _body(self, message: TranscriptMessage, seq: int, session: Body) -> Body:
+        tool = message.tool
+        return {
+            "session": self.info.session_id,
+            "seq": seq,
+            "role": message.role,
+            "kind": message.kind,
+            "text": message.text,
+            "sender": session["sender"] if message.kind == "prompt" else None,
+            "project": session["project"],
+            "at": message.at,
+            "zone": message.zone,
+            "model": message.model,
+            "tool": dict(tool._asdict()) if tool is not None else None,
+            "tokens": message.tokens,
+            "live": message.live,
+            "cwd": message.cwd,
+            "branch": message.branch,
+            "line": message.line,
+            "uid": message.uid,
+        }
+
+
+def _is_prompt(body: Body) -> bool:
+    return bool(body["kind"] == "prompt" and body["live"])
+
+
+def _project_of(cwd: str | None) -> str | None:
+    """Give the working folder as a project path, so that two folders of one name stay two projects."""
+    if cwd is None:
+        return None
+    segments = [segment for segment in cwd.replace("\\", "/").split("/") if segment]
+    return "/".join(segments) or None

@@ -1,0 +1,1 @@
+"""Services: read, decide, commit. One file per feature; none knows a backend."""

@@ -1,0 +1,438 @@
+"""Facts: put, get, find, page, patch, delete, restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from amber.errors import BadInput, NotFound
+from amber.model import fact as rules
+from amber.model.batch import AtRevision, Expectation, Put
+from amber.model.bounds import check_name
+from amber.model.collection import Body, Record
+from amber.model.fact import FACTS, TYPES, Fact
+from amber.model.times import Duration, Time, to_duration, to_micros
+from amber.model.where import Where, is_indexed, matches, parse_where, walk
+from amber.services.payload import to_payload
+from amber.services.types import Types
+from amber.services.unit import Unit
+from amber.store.contract import SCAN_LIMIT, Cursor, LogQuery, Page, Receipt
+
+Change = tuple[Put, tuple[Expectation, ...]]
+
+
+class FactPage(NamedTuple):
+    """Facts in the order of their creation. ``cursor`` continues the page; None at the end. ``complete`` is False when
+    the page stopped early because ``scan_limit`` facts had been looked at."""
+
+    facts: list[Fact]
+    cursor: str | None
+    complete: bool
+
+    def __iter__(self) -> Iterator[Fact]:  # type: ignore[override]
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+
+class Facts:
+    """The facts of one space."""
+
+    def __init__(self, unit: Unit, types: Types) -> None:
+        self._unit, self._types = unit, types
+
+    def put(
+        self,
+        value: Any,
+        *,
+        sender: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        key: str | None = None,
+        type: str | None = None,
+        source: str = "user",
+        trust: float | None = None,
+        derived_from: Sequence[Fact | str] = (),
+        valid_from: Time | None = None,
+        valid_until: Time | None = None,
+        ttl: Duration | None = None,
+        ephemeral: bool = False,
+        operation: str | None = None,
+    ) -> Fact:
+        """Remember something.
+
+        The same fact again (same scope, key and content; of texts, case, blanks and Unicode form do not count) is no
+        second copy: its ``mentions`` rise and ``last_seen`` moves. Another value under the same key supersedes the
+        old one for the time in which both would be valid; the old one stays, dated, and not current.
+
+        :param value: a text, number, boolean, list or object, or an instance of a registered model. Lone surrogates
+            in texts become U+FFFD.
+        :param sender: whom it is about or from. :param project: a path ``a/b/c``. :param session: the run it comes
+            from. :param key: the name of what it gives a value for, within sender and project.
+        :param type: a type name; of a registered model instance it is known.
+        :param source: ``user``, ``assistant``, ``tool``, ``document`` or ``derived``.
+        :param trust: from 0 to 1; by default what the source deserves. Never above the least trusted of
+            ``derived_from``, the facts it was derived from.
+        :param valid_from: when it began to be so (default now). :param valid_until: when it ends (default open).
+        :param ttl: forget it that long after now: a timedelta, or text like ``30d``.
+        :param ephemeral: hold it for this session only, until ``sessions.promote`` or ``sessions.discard``. It shadows
+            the long-term value of its key for reads that name the session, and never changes it.
+        :param operation: names the attempt: the same one again answers with the first result.
+        :raises BadInput, TooLarge: for a value or name that can not be stored; nothing was written.
+        :raises UniqueViolation: when another sender or project holds a value that the type declares unique.
+        :raises Immutable: when it would change a fact of an immutable type.
+        """
+        first = self._unit.first_receipt(operation)
+        if first is not None:
+            return self._answer(first)
+        now = self._unit.now()
+        name = type if type is not None else self._types.name_of(value)
+        body = {
+            "payload": to_payload(self._types.checked(name, value)),
+            "key": _name("key", key),
+            "type": _name("type", name),
+            "sender": _name("sender", sender),
+            "project": check_project(project),
+            "session": _name("session", session),
+            "ephemeral": bool(ephemeral),
+            **self._origin(source, trust, derived_from),
+            **self._validity(now, valid_from, valid_until, ttl),
+        }
+        if ephemeral and session is None:
+            raise BadInput("An ephemeral fact needs the session that it belongs to.")
+        body["digest"] = rules.digest_of(body["payload"])
+        body["subject"] = rules.subject_of(body)
+        dated = valid_from is not None or valid_until is not None
+        return self._unit.retrying(lambda: self._put(body, now, dated, operation))
+
+    def _put(self, body: Body, now: int, dated: bool, operation: str | None) -> Fact:
+        group, unchanged = self._unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
+        held = {record.key: record for record in [*group, *self._holders(body)]}
+        members = list(held.values())
+        ids = [self._unit.new_id() for _ in range(len(members) + 1)]
+        decision = rules.decide_put(members, body, ids, now, dated=dated)
+        expectations: list[Expectation] = []
+        if not decision.commutes:
+            beside = [each for each in members if each not in group]
+            expectations = [unchanged, *(AtRevision(FACTS.name, each.key, each.revision) for each in beside)]
+        receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=operation)
+        if receipt.repeated:
+            return self._answer(receipt)
+        if decision.fact in held:
+            return self.get(decision.fact)
+        return Fact(Record(decision.fact, receipt.position or 0, receipt.position or 0, body))
+
+    def _holders(self, body: Body) -> list[Record]:
+        """Give the current facts of this scope that hold a unique value of a new one: they are what it supersedes."""
+        if body["type"] is None or body["ephemeral"]:
+            return []
+        rule = self._unit.get(TYPES, body["type"])
+        found: list[Record] = []
+        for paths in rule.body["unique"] if rule is not None else ():
+            where: Where = tuple((tuple(path), walk(body, tuple(path))) for path in paths)
+            if any(value is None for _, value in where):
+                continue
+            page = self._unit.lookup(FACTS, where, group=body["type"], limit=100)
+            found += [
+                record
+                for record in page.rows
+                if all(record.body[name] == body[name] for name in ("sender", "project", "key"))
+                and record.body["deleted_at"] is None
+                and not record.body["ephemeral"]
+                and record.body["valid_until"] is None
+            ]
+        return found
+
+    def _origin(self, source: str, trust: float | None, derived_from: Sequence[Fact | str]) -> Body:
+        if source not in rules.SOURCES:
+            raise BadInput(f"source must be one of {', '.join(rules.SOURCES)}, not {source!r}.", source=source)
+        believed = rules.TRUST[source] if trust is None else trust
+        if isinstance(believed, bool) or not isinstance(believed, (int, float)) or not 0 <= believed <= 1:
+            raise BadInput(f"trust must be a number from 0 to 1, not {trust!r}.", trust=trust)
+        origins = [each.id if isinstance(each, Fact) else each for each in derived_from]
+        for origin in origins:
+            believed = min(believed, self.get(origin).body["trust"])
+        return {"source": source, "trust": float(believed), "derived_from": origins}
+
+    def _validity(self, now: int, valid_from: Time | None, valid_until: Time | None, ttl: Duration | None) -> Body:
+        zone = self._unit.context.zone
+        start = now if valid_from is None else to_micros(valid_from, zone)
+        end = None if valid_until is None else to_micros(valid_until, zone)
+        rules.check_interval(start, end)
+        return {
+            "valid_from": start,
+            "valid_until": end,
+            "expires_at": now + to_duration(ttl) if ttl is not None else None,
+            "created_at": now,
+            "updated_at": now,
+            "last_seen": now,
+            "mentions": 1,
+            "deleted_at": None,
+            "superseded_by": None,
+        }
+
+    def _answer(self, receipt: Receipt) -> Fact:
+        """Give the fact that an earlier attempt of an operation wrote."""
+        position = receipt.position or 0
+        entry = self._unit.store.log(self._unit.space, LogQuery(low=position, high=position + 1))[0]
+        keys = [change.key for change in entry.changes if change.collection == FACTS.name]
+        if not keys:
+            raise BadInput(f"Operation {receipt.operation!r} was used for something else.", operation=receipt.operation)
+        return self.get(keys[-1])
+
+    def find(
+        self,
+        id: Fact | str | None = None,
+        *,
+        sender: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        key: str | None = None,
+        valid_at: Time | None = None,
+    ) -> Fact | None:
+        """Give a fact by its id, or the value of a key in a scope that is valid at a time (default now); None when
+        there is none. By id, deleted and superseded facts are given too.
+
+        :param session: a session whose ephemeral value of the key comes before the long-term one.
+        """
+        if id is not None:
+            record = self._unit.get(FACTS, id.id if isinstance(id, Fact) else check_id(id))
+            return Fact(record) if record is not None else None
+        if key is None:
+            raise BadInput("Name the fact by its id, or by key and scope.")
+        scope = {"sender": _name("sender", sender), "project": check_project(project), "key": _name("key", key)}
+        scopes = [{**scope, "session": None, "ephemeral": False}]
+        if session is not None:
+            scopes.insert(0, {**scope, "session": _name("session", session), "ephemeral": True})
+        now = self._unit.now()
+        moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
+        for each in scopes:
+            page = self._unit.scan(FACTS, "subject", (rules.subject_of(each),), low=moment + 1, limit=1000)
+            for record in page.rows:
+                if rules.is_current(record.body, moment, now):
+                    return Fact(record)
+        return None
+
+    def get(self, id: Fact | str | None = None, **scope: Any) -> Fact:
+        """Give a fact as ``find`` does.
+
+        :raises NotFound: when there is none.
+        """
+        fact = self.find(id, **scope)
+        if fact is None:
+            named = repr(id.id if isinstance(id, Fact) else id) if id is not None else _scope_text(scope)
+            raise NotFound(f"There is no fact {named}.", id=id, **scope)
+        return fact
+
+    def page(
+        self,
+        *,
+        sender: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        key: str | None = None,
+        type: str | None = None,
+        where: Mapping[Any, Any] | None = None,
+        valid_at: Time | None = None,
+        superseded: bool = False,
+        deleted: bool = False,
+        after: str | None = None,
+        limit: int = 100,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> FactPage:
+        """List facts in the order of their creation: by default those that are current.
+
+        :param project: this project and all below it. :param session: facts of this session, ephemeral ones included;
+            without it ephemeral facts are not listed.
+        :param where: equality on any path of the fact: ``{"payload.role": "admin"}``. A dot inside a key is written
+            ``\\\\.``, or give a tuple of segments. None matches null and missing.
+        :param valid_at: list what was valid at another time. :param superseded: also list what is not valid then.
+        :param deleted: also list softly deleted facts.
+        :param after: the ``cursor`` of the page before. :param limit: at most this many.
+        :param scan_limit: look at no more facts than this; a page that stopped for it says so.
+        :raises BadInput: for a malformed path, cursor or limit.
+        """
+        conditions = parse_where(where)
+        now = self._unit.now()
+        moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
+        scope = {
+            "sender": _name("sender", sender),
+            "project": check_project(project),
+            "session": _name("session", session),
+            "key": _name("key", key),
+            "type": _name("type", type),
+        }
+
+        def shown(body: Body) -> bool:
+            if body["ephemeral"] and session is None:
+                return False
+            if body["deleted_at"] is not None and not deleted:
+                return False
+            if not superseded and not rules.is_current({**body, "deleted_at": None}, moment, now):
+                return False
+            return in_scope(body, scope)
+
+        fetch = self._fetcher(scope, conditions)
+        facts: list[Fact] = []
+        cursor, looked = _from_cursor(after), 0
+        while True:
+            page = fetch(cursor, min(max(limit, 100), 1000), scan_limit)
+            for record in page.rows:
+                looked += 1
+                if shown(record.body) and matches(record.body, conditions):
+                    facts.append(Fact(record))
+                if len(facts) == limit:
+                    last = record is page.rows[-1] and page.cursor is None
+                    place = Cursor(record.body["created_at"], record.key)
+                    return FactPage(facts, None if last else _to_cursor(place), True)
+            if page.cursor is None:
+                return FactPage(facts, None, True)
+            cursor = page.cursor
+            if looked >= scan_limit or not page.complete:
+                return FactPage(facts, _to_cursor(cursor), False)
+
+    def _fetcher(self, scope: Body, conditions: Where) -> Callable[[Cursor | None, int, int], Page]:
+        """Choose the index that leaves the least to compare."""
+        if any(is_indexed("payload", path, value) for path, value in conditions):
+            return lambda cursor, limit, scan_limit: self._unit.lookup(
+                FACTS,
+                conditions,
+                group=scope["type"],
+                after=Cursor("", cursor.key) if cursor is not None else None,
+                limit=limit,
+                scan_limit=scan_limit,
+            )
+        for name in ("session", "key", "sender", "project", "type"):
+            if scope[name] is not None:
+                return lambda cursor, limit, _: self._unit.scan(FACTS, name, (scope[name],), after=cursor, limit=limit)
+        return lambda cursor, limit, _: self._unit.scan(FACTS, "all", (), after=cursor, limit=limit)
+
+    def iter(self, **filters: Any) -> Iterator[Fact]:
+        """Go through all facts that ``page`` would list, page by page."""
+        cursor: str | None = filters.pop("after", None)
+        while True:
+            page = self.page(**filters, after=cursor)
+            yield from page.facts
+            if page.cursor is None:
+                return
+            cursor = page.cursor
+
+    def count(self, **filters: Any) -> int:
+        """Count the facts that ``page`` would list."""
+        return sum(1 for _ in self.iter(**{"limit": 1000, **filters}))
+
+    def patch(self, fact: Fact | str, patch: Any, *, operation: str | None = None) -> Fact:
+        """Change parts of a fact's value in place: members of objects are merged, None removes a member (RFC 7396).
+
+        The patch is applied to the fact as it is now, whatever ``fact`` was read as; two patches at once both count.
+
+        :raises NotFound, BadInput, Conflict: when there is no such fact, its value is not an object, or it was deleted.
+        """
+
+        def decide(record: Record, now: int) -> Change:
+            if not isinstance(record.body["payload"], dict) or not isinstance(patch, dict):
+                raise BadInput(f"Only an object can be patched, with an object; fact {record.key} is put anew instead.")
+            merged = rules.merge(record.body["payload"], patch)
+            return rules.decide_patch(record, to_payload(self._types.checked(record.body["type"], merged)), now), ()
+
+        return self._change(fact, decide, operation)
+
+    def delete(self, fact: Fact | str, *, operation: str | None = None) -> Fact:
+        """Delete a fact softly: it is neither listed nor found by a search, until it is restored or forgotten.
+
+        :raises NotFound, Conflict: when there is no such fact, or it was deleted before.
+        """
+        return self._change(fact, lambda record, now: (rules.decide_delete(record, now), ()), operation)
+
+    def restore(self, fact: Fact | str, *, operation: str | None = None) -> Fact:
+        """Bring a softly deleted fact back.
+
+        :raises NotFound, Conflict: when there is no such fact, it is not deleted, or another one holds its place now.
+        """
+
+        def decide(record: Record, now: int) -> Change:
+            start = record.body["valid_from"] + 1
+            group, unchanged = self._unit.group(FACTS, "subject", (record.body["subject"],), start)
+            return rules.decide_restore(record, group, now), (unchanged,)
+
+        return self._change(fact, decide, operation)
+
+    def _change(self, fact: Fact | str, decide: Callable[[Record, int], Change], operation: str | None) -> Fact:
+        first = self._unit.first_receipt(operation)
+        if first is not None:
+            return self._answer(first)
+
+        def attempt() -> Fact:
+            record = self._record(fact)
+            write, more = decide(record, self._unit.now())
+            expected = [AtRevision(FACTS.name, record.key, record.revision), *more]
+            receipt = self._unit.commit([write], expected, session=record.body["session"], operation=operation)
+            if receipt.repeated:
+                return self._answer(receipt)
+            return Fact(Record(record.key, record.created, receipt.position or record.revision, write.body))
+
+        return self._unit.retrying(attempt)
+
+    def _record(self, fact: Fact | str) -> Record:
+        key = fact.id if isinstance(fact, Fact) else check_id(fact)
+        record = self._unit.get(FACTS, key)
+        if record is None:
+            raise NotFound(f"There is no fact {key!r}.", id=key)
+        return record
+
+
+def check_project(project: str | None) -> str | None:
+    """Give a project as a path without slashes at its ends.
+
+    :raises BadInput: for an empty segment.
+    """
+    if project is None:
+        return None
+    check_name("project", project)
+    path = project.strip("/")
+    if not path or "" in path.split("/"):
+        raise BadInput(f"project {project!r} has an empty segment; write it like 'team/service'.", project=project)
+    return path
+
+
+def check_id(id: Any) -> str:
+    """Check a fact id."""
+    check_name("id", id)
+    return str(id)
+
+
+def _name(what: str, value: str | None) -> str | None:
+    if value is not None:
+        check_name(what, value)
+    return value
+
+
+def in_scope(body: Body, scope: Mapping[str, Any]) -> bool:
+    """Tell whether a fact lies in a scope; a project holds what is below it by whole segments."""
+    for name, wanted in scope.items():
+        if wanted is None:
+            continue
+        if name == "project":
+            if wanted not in rules.ancestors(body["project"]):
+                return False
+        elif body[name] != wanted:
+            return False
+    return True
+
+
+def _scope_text(scope: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in scope.items() if value is not None) or "without a name"
+
+
+def _to_cursor(cursor: Cursor) -> str:
+    return f"{cursor.order}/{cursor.key}"
+
+
+def _from_cursor(text: str | None) -> Cursor | None:
+    if text is None:
+        return None
+    order, slash, key = text.partition("/") if isinstance(text, str) else ("", "", "")
+    if not slash or not (order.isdigit() or not order) or not key:
+        raise BadInput(f"{text!r} is no cursor of a page of facts.", after=text)
+    return Cursor(int(order) if order else "", key)

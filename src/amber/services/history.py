@@ -1,0 +1,285 @@
+"""History: read the log, take entries back, look at a moment, compare two."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal
+
+from amber.errors import BadInput, NotFound, UndoConflict
+from amber.model.collection import Record
+from amber.model.fact import FACTS, Fact
+from amber.model.history import Change, Diff, Difference, Entry, Undone
+from amber.model.times import from_micros, to_micros
+from amber.model.undo import Image, comparable, decide_undo
+from amber.services.past import entries_after, states_at
+from amber.services.unit import Unit
+from amber.store.contract import LogEntry, LogQuery, Receipt
+
+Moment = int | str | datetime
+Kind = Literal["change", "undo", "redo", "purge"]
+
+#: Entries that one undo takes back at most: their documents must fit one batch.
+MAX_UNDO = 1_000
+
+
+class History:
+    """The log of one space."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+
+    def position(self) -> int:
+        """Give the newest position; 0 when nothing was ever written."""
+        return self._unit.store.position(self._unit.space)
+
+    def page(
+        self,
+        *,
+        limit: int = 20,
+        before: int | None = None,
+        session: str | None = None,
+        actor: str | None = None,
+    ) -> list[Entry]:
+        """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
+        found = self._log(LogQuery(high=before, session=session, actor=actor, limit=limit))
+        return [self._entry(each) for each in found]
+
+    def get(self, position: int) -> Entry:
+        """Give one entry.
+
+        :raises NotFound: when the log has no such position.
+        """
+        return self._entry(self._raw(position))
+
+    def of(self, fact: Fact | str, *, limit: int = 100) -> list[Entry]:
+        """Give the entries that changed a fact, newest first; also of one that is gone."""
+        key = fact.id if isinstance(fact, Fact) else fact
+        if not isinstance(key, str) or not key:
+            raise BadInput(f"Name a fact by its id, not {key!r}.", id=key)
+        return [self._entry(each) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
+
+    def undo(
+        self,
+        position: int | None = None,
+        *,
+        last: int | None = None,
+        session: str | None = None,
+        actor: str | None = None,
+        after: Moment | None = None,
+        force: bool = False,
+        reason: str | None = None,
+        operation: str | None = None,
+    ) -> Undone:
+        """Take entries back, as one new batch, when nobody changed their documents since.
+
+        Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
+        everything ``after`` a position or time.
+
+        :param force: write the old state over later changes.
+        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
+        """
+        if sum(given is not None for given in (position, last, after)) != 1:
+            raise BadInput("undo needs one of: a position, last=n, after=position or time.")
+        first = self._unit.first_receipt(operation)
+        if first is not None:
+            return self._answer(first)
+
+        def attempt() -> Undone:
+            if position is not None:
+                entries = [self._undoable(position)]
+            elif last is not None:
+                entries = self._last(last, session, actor, "change")
+            else:
+                entries = self._all_after(self.resolve(after if after is not None else 0))
+            return self._take_back(entries, force, session, reason, operation)
+
+        return self._unit.retrying(attempt)
+
+    def redo(
+        self,
+        *,
+        session: str | None = None,
+        actor: str | None = None,
+        force: bool = False,
+        reason: str | None = None,
+        operation: str | None = None,
+    ) -> Undone:
+        """Take the newest undo back (of a session, of an actor), when nobody changed its documents since.
+
+        :raises NotFound: when there is nothing to redo. :raises UndoConflict: as ``undo``.
+        """
+        first = self._unit.first_receipt(operation)
+        if first is not None:
+            return self._answer(first)
+        return self._unit.retrying(
+            lambda: self._take_back(self._last(1, session, actor, "undo"), force, session, reason, operation)
+        )
+
+    def _undoable(self, position: int) -> LogEntry:
+        entry = self._raw(position)
+        if self._is_undone(entry):
+            raise UndoConflict(f"Position {position} is undone already.", position=position)
+        if self._kind(entry) == "purge":
+            raise UndoConflict(f"Position {position} forgot something, which is final.", position=position)
+        return entry
+
+    def _last(self, n: int, session: str | None, actor: str | None, kind: Kind) -> list[LogEntry]:
+        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_UNDO:
+            raise BadInput(f"last must be an int from 1 to {MAX_UNDO}, not {n!r}.", last=n)
+        found: list[LogEntry] = []
+        for entry in self._newest(session, actor):
+            if self._kind(entry) == kind and not self._is_undone(entry):
+                found.append(entry)
+            if len(found) == n:
+                break
+        if not found:
+            whose = "".join(f" of {name} {v!r}" for name, v in (("session", session), ("actor", actor)) if v)
+            raise NotFound(f"There is nothing to {'undo' if kind == 'change' else 'redo'}{whose}.")
+        return found
+
+    def _newest(self, session: str | None, actor: str | None) -> Iterator[LogEntry]:
+        high: int | None = None
+        while True:
+            chunk = self._log(LogQuery(high=high, session=session, actor=actor, limit=50))
+            yield from chunk
+            if len(chunk) < 50:
+                return
+            high = chunk[-1].position
+
+    def _all_after(self, position: int) -> list[LogEntry]:
+        found = []
+        for entry in entries_after(self._unit.store, self._unit.space, position):
+            if not entry.operation.startswith("purge/") or entry.changes:
+                found.append(entry)
+            if len(found) > MAX_UNDO:
+                raise BadInput(f"More than {MAX_UNDO} entries came after {position}; undo them in several steps.")
+        if not found:
+            raise NotFound(f"Nothing was written after position {position}.", after=position)
+        return found[::-1]
+
+    def _take_back(
+        self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
+    ) -> Undone:
+        images = [Image(entry.position, *change[:8]) for entry in entries for change in reversed(entry.changes)]
+        current = self._current({(image.collection, image.key) for image in images})
+        reversal = decide_undo(images, current, self._unit.store.collections, force=force)
+        positions = tuple(entry.position for entry in entries)
+        receipt = self._unit.commit(
+            reversal.writes,
+            reversal.expectations,
+            session=session if session is not None else _common(entry.session for entry in entries),
+            operation=operation,
+            reason=reason,
+            undoes=positions,
+        )
+        documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
+        return Undone(receipt.position or 0, positions, documents)
+
+    def _current(self, places: set[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+        store, space = self._unit.store, self._unit.space
+        found: dict[tuple[str, str], Record] = {}
+        for collection in sorted({name for name, _ in places}):
+            keys = sorted(key for name, key in places if name == collection)
+            for key, record in store.get_many(space, collection, keys).items():
+                found[collection, key] = record
+        return found
+
+    def _answer(self, receipt: Receipt) -> Undone:
+        entry = self._raw(receipt.position or 0)
+        if not entry.undoes:
+            raise BadInput(f"Operation {receipt.operation!r} was used for something else.", operation=receipt.operation)
+        documents = tuple((change.collection, change.key) for change in entry.changes)
+        return Undone(entry.position, entry.undoes, documents)
+
+    def resolve(self, moment: Moment) -> int:
+        """Give the position of a moment: a position itself, or the newest one not after a time.
+
+        :raises BadInput: for a position that the log does not have, or what is no time.
+        """
+        newest = self.position()
+        if isinstance(moment, int) and not isinstance(moment, bool):
+            if not 0 <= moment <= newest:
+                raise BadInput(f"Position {moment} is not in the log, which ends at {newest}.", position=moment)
+            return moment
+        if isinstance(moment, bool):
+            raise BadInput(f"A moment is a position or a time, not {moment!r}.", moment=moment)
+        return self._unit.store.position_at(self._unit.space, to_micros(moment, self._unit.context.zone))
+
+    def diff(self, start: Moment, end: Moment) -> Diff:
+        """Give what differs between two moments: the facts one by one, other documents by number."""
+        first, last = self.resolve(start), self.resolve(end)
+        if first > last:
+            raise BadInput(f"The first moment (position {first}) is after the second ({last}); swap them.")
+        store, space = self._unit.store, self._unit.space
+        keys: dict[str, dict[str, None]] = {}
+        for entry in entries_after(store, space, first, last):
+            for change in entry.changes:
+                keys.setdefault(change.collection, {})[change.key] = None
+        others = {name: len(each) for name, each in sorted(keys.items()) if name != FACTS.name}
+        before, after = self._states(first), self._states(last)
+        facts = []
+        for key in keys.get(FACTS.name, ()):
+            old, new = before(key), after(key)
+            if old is None and new is None:
+                continue
+            if old is not None and new is not None:
+                if comparable(old.body, FACTS) == comparable(new.body, FACTS):
+                    continue
+                facts.append(Difference("changed", Fact(old), Fact(new)))
+            elif new is not None:
+                facts.append(Difference("added", None, Fact(new)))
+            elif old is not None:
+                facts.append(Difference("removed", Fact(old), None))
+        return Diff(first, last, tuple(facts), Counter(others))
+
+    def _states(self, position: int) -> Callable[[str], Record | None]:
+        store, space = self._unit.store, self._unit.space
+        changed: Mapping[str, Record | None] = states_at(store, space, FACTS.name, position)
+        return lambda key: changed[key] if key in changed else store.get(space, FACTS.name, key)
+
+    def _log(self, query: LogQuery) -> list[LogEntry]:
+        return self._unit.store.log(self._unit.space, query)
+
+    def _raw(self, position: int) -> LogEntry:
+        if not isinstance(position, int) or isinstance(position, bool):
+            raise BadInput(f"A position is an int, not {position!r}.", position=position)
+        found = self._log(LogQuery(low=position, high=position + 1, limit=1)) if position > 0 else []
+        if not found:
+            raise NotFound(f"The log has no position {position}.", position=position)
+        return found[0]
+
+    def _is_undone(self, entry: LogEntry) -> bool:
+        return any(not self._is_undone(self._raw(by)) for by in reversed(entry.undone_by))
+
+    def _kind(self, entry: LogEntry) -> Kind:
+        if not entry.undoes:
+            return "purge" if not entry.changes and entry.operation == f"purge/{entry.position}" else "change"
+        if len(entry.undoes) == 1 and self._kind(self._raw(entry.undoes[0])) == "undo":
+            return "redo"
+        return "undo"
+
+    def _entry(self, entry: LogEntry) -> Entry:
+        changes = tuple(
+            Change(each.collection, each.key, each.kind, each.before, each.after, each.deltas, each.purged)
+            for each in entry.changes
+        )
+        return Entry(
+            entry.position,
+            from_micros(entry.at),
+            entry.actor,
+            entry.reason,
+            entry.session,
+            entry.operation,
+            self._kind(entry),
+            entry.undoes,
+            self._is_undone(entry),
+            changes,
+        )
+
+
+def _common(sessions: Iterator[str | None]) -> str | None:
+    names = set(sessions)
+    return names.pop() if len(names) == 1 else None

@@ -1,0 +1,53 @@
+"""The conformance suite that every store passes, and what tests of agents' memories need.
+
+A backend of somebody else's runs the suite by giving one fixture and subclassing what it wants to be held to::
+
+    import pytest
+    from amber.testing import CommitConformance, words
+    from my_backend import MyStore
+
+    @pytest.fixture
+    def make_store(tmp_path):
+        stores = []
+
+        def make(collections):
+            stores.append(MyStore(tmp_path / f"{len(stores)}", collections, analyze=words))
+            return stores[-1]
+
+        yield make
+        for store in stores:
+            store.close()
+
+    class TestCommit(CommitConformance):
+        pass
+
+``CONFORMANCE`` lists all classes. Each call of ``make_store`` gives a new, empty store.
+"""
+
+from amber.errors import MissingExtra
+
+try:
+    import pytest
+except ImportError as error:
+    raise MissingExtra("amber.testing needs pytest: run pip install pytest.", package="pytest") from error
+
+_CONCERNS = (
+    "commit",
+    "net_effect",
+    "bad_input",
+    "expectations",
+    "unique",
+    "rules",
+    "add",
+    "scan",
+    "lookup",
+    "log",
+    "queue",
+    "search",
+    "purge",
+    "whole",
+)
+# before they are imported, so that a failing assertion shows its values
+pytest.register_assert_rewrite(
+    *(f"{__name__}.conformance_{concern}" for concern in _CONCERNS), f"{__name__}.conformance", f"{__name__}.samples"
+)
