@@ -154,6 +154,8 @@ class Collection:
     version: int = 1
     by_name: Mapping[str, Index] = field(init=False)
     columns: Mapping[str, Field] = field(init=False)
+    #: the multi-valued field of each index that has one
+    many: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         columns = {declared.name: declared for declared in self.fields}
@@ -166,6 +168,8 @@ class Collection:
                 raise ValueError(
                     f"index {self.name}.{index.name} may have {MAX_EQUAL} equal fields, one of them multi-valued"
                 )
+        many_fields = {index.name: name for index in self.indexes for name in index.equal if columns[name].many}
+        object.__setattr__(self, "many", many_fields)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "by_name", {index.name: index for index in self.indexes})
 
@@ -189,7 +193,7 @@ class Collection:
 
     def many_field(self, index: Index) -> str | None:
         """Name the multi-valued field of an index, if it has one."""
-        return next((name for name in index.equal if self.columns[name].many), None)
+        return self.many.get(index.name)
 
     def index_rows(self, index: Index, body: Body) -> list[tuple[tuple[Order, ...], Order]]:
         """Give the (equal values, order value) entries of a body in an index; none when a field is None."""

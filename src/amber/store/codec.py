@@ -9,6 +9,7 @@ import orjson
 from amber.errors import BadInput, Corrupt, TooLarge
 from amber.model.batch import MAX_DEPTH, MAX_DOCUMENT
 
+_HIGH = 2**63
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
@@ -24,12 +25,39 @@ def encode(value: Any) -> str:
     except (TypeError, RecursionError) as error:
         check(value)
         raise BadInput(f"The value can not be stored as JSON: {error}.") from error
-    if b"null" in data or len(data) > 2 * MAX_DEPTH:
-        # NaN is written as null by the encoder, and only a long text can be nested too deep
+    if not _is_exact(value, 0):
+        # the encoder writes NaN as null, takes integers of 64 bits without sign, and nests deeper
         check(value)
     if len(data) > MAX_DOCUMENT:
         raise TooLarge(f"A document of {len(data)} bytes is larger than the bound of {MAX_DOCUMENT}.", bytes=len(data))
     return data.decode()
+
+
+def _is_exact(value: Any, depth: int) -> bool:
+    """Tell quickly whether an encoded value comes back equal; texts and keys were checked by the encoder."""
+    kind = type(value)
+    if kind is dict:
+        members: Any = value.values()
+    elif kind is list or kind is tuple:
+        members = value
+    else:
+        members = (value,)
+        depth -= 1
+    if depth >= MAX_DEPTH:
+        return False
+    for member in members:
+        kind = type(member)
+        if kind is str or member is None or kind is bool:
+            continue
+        if kind is int:
+            if not -_HIGH <= member < _HIGH:
+                return False
+        elif kind is float:
+            if member - member != 0.0:
+                return False
+        elif (kind is not dict and kind is not list and kind is not tuple) or not _is_exact(member, depth + 1):
+            return False
+    return True
 
 
 def decode(text: str | bytes) -> Any:

@@ -38,13 +38,15 @@ class Derived:
         self.many: dict[str, list[tuple[tuple[Order, ...], Order]]] = {}
         for field in collection.fields:
             value = field.derive(body)
-            for item in value or () if field.many else (value,):
-                _check_order(collection, field.name, field.kind, item)
-            if not field.many:
-                self.columns[field.name] = value
-        for index in collection.indexes:
-            if collection.many_field(index) is not None:
-                self.many[index.name] = collection.index_rows(index, body)
+            if field.many:
+                for item in value or ():
+                    _check_order(collection, field.name, field.kind, item)
+                continue
+            if value is not None:
+                _check_order(collection, field.name, field.kind, value)
+            self.columns[field.name] = value
+        for name in collection.many:
+            self.many[name] = collection.index_rows(collection.by_name[name], body)
         self.due: int | None = body.get(collection.queue.due) if collection.queue is not None else None
         self.entries: list[tuple[str, str]] = []
         self.group = ""

@@ -167,16 +167,16 @@ class Writing:
             execute("INSERT OR IGNORE INTO amber_departed VALUES (?, ?, ?, ?, ?)", row)
         if collection.field_index is not None:
             self._write_fields(collection.name, key, old, derived)
-        for name, index in collection.by_name.items():
-            if collection.many_field(index) is not None:
-                before_rows = old.many[name] if old is not None else []
-                after_rows = derived.many[name] if derived is not None else []
-                if before_rows != after_rows:
-                    side = index_table(collection, index)
-                    equal = " AND ".join(f'"{column}" = ?' for column in index.equal)
-                    delete = f"DELETE FROM {side} WHERE space = ? AND {equal} AND ord = ? AND key = ?"
-                    self._cursor.executemany(delete, [(space, *each, order, key) for each, order in before_rows])
-                    insert_many(self._cursor, collection, index, space, key, after_rows)
+        for name in collection.many:
+            before_rows = old.many[name] if old is not None else []
+            after_rows = derived.many[name] if derived is not None else []
+            if before_rows != after_rows:
+                index = collection.by_name[name]
+                side = index_table(collection, index)
+                equal = " AND ".join(f'"{column}" = ?' for column in index.equal)
+                delete = f"DELETE FROM {side} WHERE space = ? AND {equal} AND ord = ? AND key = ?"
+                self._cursor.executemany(delete, [(space, *each, order, key) for each, order in before_rows])
+                insert_many(self._cursor, collection, index, space, key, after_rows)
         if collection.queue is not None:
             self._write_queue(collection, key, old, derived)
         if collection.search is not None:

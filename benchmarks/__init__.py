@@ -1,0 +1,1 @@
+"""Benchmarks: ratios in one run against a floor or a peer. Never asserted in CI."""
