@@ -10,9 +10,9 @@ from amber.errors import BadInput
 from amber.model.batch import Unchanged
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where, is_indexed, matches, path_text, scalar
+from amber.store.arguments import check_equal, check_limit, check_scan, find_collection
 from amber.store.codec import decode
 from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
-from amber.store.resolve import check_equal, check_limit, check_scan, find_collection
 
 
 def known(collections: Mapping[str, Collection], name: str) -> Collection:

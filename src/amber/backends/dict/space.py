@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.store.codec import decode
 from amber.store.contract import ChangeKind, QueueState
-from amber.store.resolve import Derived, Step, departures
+from amber.store.derive import Derived
+from amber.store.step import Step, departures
 
 Place = tuple[str, str]
 Entry = tuple[Order, str]

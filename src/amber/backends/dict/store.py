@@ -35,7 +35,8 @@ from amber.store.contract import (
     Stats,
     TextStats,
 )
-from amber.store.resolve import Analyze, prepare
+from amber.store.derive import Analyze
+from amber.store.prepare import prepare
 
 
 class DictStore:

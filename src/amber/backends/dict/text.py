@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from amber.backends.dict.space import Place, Space
 from amber.model.collection import Facets
+from amber.store.arguments import check_limit
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
-from amber.store.resolve import check_limit
 
 
 def stats(space: Space, terms: Sequence[str]) -> TextStats:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from amber.backends.dict.space import Space, index_entries
 from amber.model.collection import Collection
 from amber.store.codec import decode
+from amber.store.constraints import rule_of
 from amber.store.contract import Problem
-from amber.store.resolve import Analyze, Derived, rule_of
+from amber.store.derive import Analyze, Derived
 
 
 def find_problems(space: Space, collections: Mapping[str, Collection], analyze: Analyze) -> list[Problem]:

@@ -9,19 +9,14 @@ from amber.backends.dict.space import Space, StoredChange, StoredEntry
 from amber.errors import BadInput, Conflict, LeaseLost, SourcePurged
 from amber.model import batch as b
 from amber.model.collection import Collection
+from amber.store.arguments import check_selection
 from amber.store.codec import decode
+from amber.store.constraints import judge_unique, rule_of, ruled_groups
 from amber.store.contract import Lease, Purged, QueueState, Receipt, Selection
-from amber.store.resolve import (
-    Analyze,
-    Prepared,
-    Step,
-    check_selection,
-    judge_unique,
-    log_images,
-    resolve,
-    rule_of,
-    ruled_groups,
-)
+from amber.store.derive import Analyze
+from amber.store.prepare import Prepared
+from amber.store.resolve import resolve
+from amber.store.step import Step, log_images
 
 
 def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collection], analyze: Analyze) -> Receipt:

@@ -12,9 +12,11 @@ from amber.backends.sqlite.write import Statements, Writing
 from amber.errors import Unsupported
 from amber.model.collection import Collection
 from amber.model.where import canonical
+from amber.store.arguments import check_equal
+from amber.store.constraints import rule_of
 from amber.store.contract import Purged, Scrubbed, Selection
 from amber.store.faults import point
-from amber.store.resolve import Step, check_equal, rule_of
+from amber.store.step import Step
 
 #: Pages that one step of a scrub merges or gives back; a step holds the writer for some milliseconds.
 _STEP_PAGES = 200

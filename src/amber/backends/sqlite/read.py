@@ -9,9 +9,9 @@ from amber.backends.sqlite.schema import index_table, table
 from amber.errors import BadInput
 from amber.model.collection import Collection, Index, Order, Record
 from amber.model.where import OVERFLOW, Where, is_indexed, matches, path_text, scalar
+from amber.store.arguments import check_limit, check_scan
 from amber.store.codec import decode
 from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
-from amber.store.resolve import check_limit, check_scan
 
 Rows = Callable[[str, Sequence[Any]], list[Any]]
 

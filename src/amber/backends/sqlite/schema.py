@@ -14,7 +14,7 @@ from amber.backends.sqlite.connection import Connections, plain
 from amber.errors import BadInput, SchemaMismatch, Unsupported
 from amber.model.collection import Body, Collection, Index
 from amber.store.codec import decode
-from amber.store.resolve import Analyze, Derived
+from amber.store.derive import Analyze, Derived
 
 #: Punctuation that the ASCII tokenizer must keep inside tokens.
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""

@@ -15,6 +15,7 @@ from amber.model.batch import MAX_WRITES, Batch
 from amber.model.bounds import check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
+from amber.store.arguments import check_selection, find_collection
 from amber.store.codec import decode
 from amber.store.contract import (
     SCAN_LIMIT,
@@ -36,7 +37,8 @@ from amber.store.contract import (
     Stats,
     TextStats,
 )
-from amber.store.resolve import Analyze, check_selection, find_collection, prepare
+from amber.store.derive import Analyze
+from amber.store.prepare import prepare
 
 
 class SQLiteStore:

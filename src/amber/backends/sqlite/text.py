@@ -14,8 +14,9 @@ from heapq import nlargest
 from typing import Any
 
 from amber.model.collection import Facets
+from amber.store.arguments import check_limit
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
-from amber.store.resolve import Derived, check_limit
+from amber.store.derive import Derived
 
 #: Rows fetched by one statement with a list of ids.
 _CHUNK = 500

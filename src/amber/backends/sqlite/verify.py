@@ -10,8 +10,9 @@ from amber.backends.sqlite import text
 from amber.backends.sqlite.schema import index_table, table
 from amber.model.collection import Collection, Record
 from amber.store.codec import decode, encode
+from amber.store.constraints import rule_of
 from amber.store.contract import Problem
-from amber.store.resolve import Analyze, Derived, rule_of
+from amber.store.derive import Analyze, Derived
 
 
 def find_problems(

@@ -15,19 +15,13 @@ from amber.model import batch as b
 from amber.model.collection import Collection, Record
 from amber.model.where import canonical
 from amber.store.codec import decode
+from amber.store.constraints import judge_unique, ruled_groups
 from amber.store.contract import Lease, Receipt
+from amber.store.derive import Analyze, Derived
 from amber.store.faults import point
-from amber.store.resolve import (
-    Analyze,
-    Derived,
-    Prepared,
-    Step,
-    departures,
-    judge_unique,
-    log_images,
-    resolve,
-    ruled_groups,
-)
+from amber.store.prepare import Prepared
+from amber.store.resolve import resolve
+from amber.store.step import Step, departures, log_images
 
 
 class Statements:

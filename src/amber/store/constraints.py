@@ -1,0 +1,91 @@
+"""Immutability and unique values, judged on the steps of a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from amber.errors import Immutable, UniqueViolation
+from amber.model.collection import Body, Collection, Record
+from amber.store.step import Step
+
+Load = Callable[[str, str], Record | None]
+
+
+def constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
+    """List the unique values that a step gives up and takes, and refuse what immutability forbids.
+
+    :raises Immutable: unless the batch undoes something.
+    """
+    collection, before = step.collection, step.before
+    if step.is_light:
+        return
+    old = before.body if before is not None else None
+    if not collection.unique and collection.rules is None:
+        return
+    old_rule, new_rule = rule_of(collection, old, load), rule_of(collection, step.body, load)
+    if old is not None and old_rule is not None and old_rule.get("immutable") and not undoing:
+        rules = collection.rules
+        if rules is not None and rules.changes(old, step.body, at):
+            raise Immutable(
+                f"{collection.name}/{step.key} is of type {rules.key(old)!r}, which is registered as immutable.",
+                collection=collection.name,
+                key=step.key,
+            )
+    step.old_unique = collection.unique_values(old, old_rule)
+    step.new_unique = collection.unique_values(step.body, new_rule)
+
+
+def judge_unique(steps: Sequence[Step], holders: Callable[[str, str], Iterable[str]]) -> None:
+    """Judge unique values at the end of a batch: who newly acquires a value must be its only holder.
+
+    A document that breaks a rule registered after it may keep the value that it already had.
+
+    :param holders: gives the keys that hold a (constraint, value) before the batch.
+    :raises UniqueViolation: naming the other holder.
+    """
+    released: set[tuple[str, str, str]] = set()
+    acquired: dict[tuple[str, str], str] = {}
+    for step in steps:
+        released.update((*pair, step.key) for pair in step.old_unique if pair not in step.new_unique)
+    for step in steps:
+        for pair in step.new_unique:
+            if pair in step.old_unique:
+                continue
+            others = {key for key in holders(*pair) if key != step.key and (*pair, key) not in released}
+            if pair in acquired:
+                others.add(acquired[pair])
+            acquired[pair] = step.key
+            if others:
+                _refuse_value(step, pair, min(others))
+
+
+def _refuse_value(step: Step, pair: tuple[str, str], holder: str) -> None:
+    raise UniqueViolation(
+        f"{step.collection.name}/{step.key} would be the second with {pair[1]} ({pair[0]}); {holder} holds it.",
+        collection=step.collection.name,
+        key=step.key,
+        holder=holder,
+        constraint=pair[0],
+        value=pair[1],
+    )
+
+
+def ruled_groups(steps: Sequence[Step], collections: Mapping[str, Collection]) -> list[tuple[Collection, str]]:
+    """Name the (collection, group) whose run-time rule this commit changes, so that held values are listed anew."""
+    return [
+        (collection, step.key)
+        for step in steps
+        for collection in collections.values()
+        if collection.rules is not None and collection.rules.collection == step.collection.name
+    ]
+
+
+def rule_of(collection: Collection, body: Body | None, load: Load) -> Body | None:
+    """Read the run-time rule that a body falls under."""
+    if body is None or collection.rules is None:
+        return None
+    key = collection.rules.key(body)
+    if key is None:
+        return None
+    record = load(collection.rules.collection, key)
+    return record.body if record is not None else None

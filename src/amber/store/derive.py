@@ -1,0 +1,72 @@
+"""What a store keeps beside a body, derived by the collection's declaration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from amber.errors import BadInput
+from amber.model.bounds import check_name
+from amber.model.collection import Body, Collection, Facets, Order
+from amber.model.where import field_entries
+
+Analyze = Callable[[str], list[str]]
+
+#: Occurrences of one term in one document are counted up to here (one byte); ranking saturates long before.
+MAX_COUNT = 255
+
+INT_LOW, INT_HIGH = -(2**63), 2**63
+
+
+class Derived:
+    """All that a store keeps for one body beside the body itself."""
+
+    __slots__ = ("columns", "due", "encoded", "entries", "facets", "group", "length", "many", "terms")
+
+    def __init__(self, collection: Collection, body: Body, encoded: str, analyze: Analyze | None) -> None:
+        self.encoded = encoded
+        self.columns: dict[str, Any] = {}
+        self.many: dict[str, list[tuple[tuple[Order, ...], Order]]] = {}
+        for field in collection.fields:
+            value = field.derive(body)
+            if field.many:
+                for item in value or ():
+                    check_order(collection, field.name, field.kind, item)
+                continue
+            if value is not None:
+                check_order(collection, field.name, field.kind, value)
+            self.columns[field.name] = value
+        for name in collection.many:
+            self.many[name] = collection.index_rows(collection.by_name[name], body)
+        self.due: int | None = body.get(collection.queue.due) if collection.queue is not None else None
+        self.entries: list[tuple[str, str]] = []
+        self.group = ""
+        if collection.field_index is not None:
+            self.entries = field_entries(collection.field_index.root, body.get(collection.field_index.root))
+            self.group = body.get(collection.field_index.group) or ""
+        self.terms: Counter[str] | None = None
+        self.length = 0
+        self.facets = Facets()
+        if collection.search is not None and analyze is not None:
+            text = collection.search.text(body)
+            if text is not None:
+                tokens = analyze(text)
+                self.terms = Counter(tokens)
+                self.length = len(tokens)
+                if self.length > MAX_COUNT:
+                    self.terms = Counter({term: min(count, MAX_COUNT) for term, count in self.terms.items()})
+                self.facets = collection.search.facets(body)
+
+
+def check_order(collection: Collection, name: str, kind: str, value: Any) -> None:
+    if value is None:
+        return
+    if kind == "int":
+        if type(value) is int and INT_LOW <= value < INT_HIGH:
+            return
+    elif type(value) is str:
+        if value:
+            check_name(f"{collection.name}.{name}", value)
+        return
+    raise BadInput(f"{collection.name}.{name} must be {kind}, not {value!r}.", field=name, value=value)
