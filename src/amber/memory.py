@@ -17,7 +17,7 @@ from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
 from amber.model.message import MESSAGES, SESSIONS
-from amber.model.times import Time
+from amber.model.times import Time, to_micros
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.facts import Facts
@@ -207,7 +207,8 @@ class Memory(View):
 
         This is log time: what had been written by then. What was valid then by what is known now is ``valid_at``.
         """
-        return View(PastUnit(self._context, self.history.resolve(moment)), self._types)
+        time = None if isinstance(moment, int) else to_micros(moment, self._context.zone)
+        return View(PastUnit(self._context, self.history.resolve(moment), time), self._types)
 
     def import_sessions(
         self,

@@ -16,7 +16,7 @@ from amber.search.plan import make_plan
 from amber.search.query import Term, query_terms
 from amber.search.ranking import Candidate as Ranking
 from amber.search.ranking import Statistics, score
-from amber.search.snippet import snippet
+from amber.search.snippet import Snippet, snippet
 from amber.services.facts import check_project
 from amber.services.unit import PastUnit, Unit
 from amber.store import contract
@@ -30,12 +30,14 @@ _COLLECTIONS: dict[str, Collection] = {"fact": FACTS, "message": MESSAGES}
 
 class Hit(NamedTuple):
     """Something found: ``kind`` is ``fact`` or ``message``, ``item`` the fact or message itself. ``snippet`` is the
-    part of the text that matches, each match in square brackets. ``why`` names the words that were found."""
+    part of the text that matches, each match in square brackets; ``spans`` tells where the matches lie in it when it
+    is read without the brackets. ``why`` names the words that were found."""
 
     kind: str
     id: str
     text: str
     snippet: str
+    spans: tuple[tuple[int, int], ...]
     score: float
     sender: str | None
     project: str | None
@@ -161,10 +163,10 @@ def _hit(
         if (body["ephemeral"] and session is None) or not is_current(body, moment, now):
             return None
         fact = Fact(found.record)
-        part, at, source = snippet(fact.text, planned).text, from_micros(body["created_at"]), body["source"]
+        part, at, source = snippet(fact.text, planned), from_micros(body["created_at"]), body["source"]
         return _make("fact", fact, fact.text, part, found.score, at, source, why)
     message = Message(found.record)
-    part = snippet(body["text"], planned).text
+    part = snippet(body["text"], planned)
     return _make("message", message, body["text"], part, found.score, message.at, body["role"], why)
 
 
@@ -172,7 +174,7 @@ def _make(
     kind: str,
     item: Fact | Message,
     text: str,
-    part: str,
+    part: Snippet,
     score: float,
     at: datetime | None,
     source: str,
@@ -180,5 +182,17 @@ def _make(
 ) -> Hit:
     body = item.body
     return Hit(
-        kind, item.id, text, part, score, body["sender"], body["project"], body["session"], at, source, why, item
+        kind,
+        item.id,
+        text,
+        part.text,
+        part.spans,
+        score,
+        body["sender"],
+        body["project"],
+        body["session"],
+        at,
+        source,
+        why,
+        item,
     )

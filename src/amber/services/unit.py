@@ -220,13 +220,16 @@ class PastUnit(_Overlaid):
     Fields that touches set (unlogged) show their present values.
     """
 
-    def __init__(self, context: Context, position: int) -> None:
+    def __init__(self, context: Context, position: int, moment: int | None) -> None:
         super().__init__(context)
-        self.position = position
+        self.position, self._moment = position, moment
         self._states: dict[str, dict[str, Record | None]] = {}
 
     def now(self) -> int:
-        """Give the moment that is looked at, so that validity and time to live are judged as they were."""
+        """Give the moment that is looked at (a position's is that of its entry), so that validity and time to live
+        are judged as they were."""
+        if self._moment is not None:
+            return self._moment
         entries = self.store.log(self.space, LogQuery(low=self.position, high=self.position + 1, limit=1))
         return entries[0].at if entries else 0
 

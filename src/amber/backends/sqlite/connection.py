@@ -20,6 +20,7 @@ from amber.errors import AmberError, BadInput, Closed, Corrupt, TimedOut, Unavai
 from amber.store.faults import point
 
 T = TypeVar("T")
+Execute = Callable[..., sqlite3.Cursor]
 Durability = Literal["off", "normal", "full"]
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -131,16 +132,16 @@ class Connections:
             self.check()
         return found.connection
 
-    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run several reads on one snapshot."""
+    def read(self, work: Callable[[Execute], T]) -> T:
+        """Run several reads on one snapshot; ``work`` gets what runs a statement."""
         connection = self.reader()
         if self.borrowed:
             with self.lock, translated(self.path):
-                return work(connection)
+                return work(lambda sql, values=(): plain(connection).execute(sql, values))
         with translated(self.path):
             connection.execute("BEGIN")
             try:
-                return work(connection)
+                return work(connection.execute)
             finally:
                 connection.execute("COMMIT")
 
@@ -160,6 +161,8 @@ class Connections:
 
         :param name: prefix of the fault points passed here.
         """
+        # checked before the lock too: a forked child may inherit it locked
+        self.check()
         with self.lock:
             self.check()
             connection = self.writer

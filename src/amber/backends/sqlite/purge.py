@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.connection import Connections, plain
 from amber.backends.sqlite.read import Range
 from amber.backends.sqlite.schema import table
 from amber.backends.sqlite.write import Statements, Writing
@@ -152,13 +152,13 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
             if done >= steps:
                 return Scrubbed(done, False)
             with connections.lock:
-                connection.execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+                plain(connection).execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
     with connections.lock:
-        busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     left = [free, "the write-ahead log, held by another reader: scrub again" if busy else ""]
     remaining = tuple(each for each in left if each)
     return Scrubbed(done + 1, not remaining, remaining)
@@ -166,4 +166,4 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
 
 def _pragma(connections: Connections, name: str) -> int:
     with connections.lock:
-        return int(connections.writer.execute(f"PRAGMA {name}").fetchone()[0])
+        return int(plain(connections.writer).execute(f"PRAGMA {name}").fetchone()[0])

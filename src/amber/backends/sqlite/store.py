@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from amber.backends.sqlite import purge, read, text, write
-from amber.backends.sqlite.connection import Connections, Durability, plain, translate
+from amber.backends.sqlite.connection import Connections, Durability, Execute, translate
 from amber.backends.sqlite.schema import by_name, migrate, table
 from amber.backends.sqlite.verify import find_problems
 from amber.model.batch import MAX_WRITES, Batch
@@ -229,11 +229,11 @@ class SQLiteStore:
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
         number = self._number(space)
-        return self._connections.read(lambda connection: read.log(_fetcher(connection), number, query))
+        return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
 
     def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
         number = self._number(space)
-        return self._connections.read(lambda connection: text.stats(connection, number, terms))
+        return self._connections.read(lambda execute: text.stats(execute, number, terms))
 
     def candidates(
         self,
@@ -245,9 +245,7 @@ class SQLiteStore:
         limit: int = 300,
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(
-            lambda connection: text.candidates(connection, number, clauses, filter, also, limit)
-        )
+        return self._connections.read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         sql = "SELECT due_at, epoch, attempts FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"
@@ -291,6 +289,5 @@ class SQLiteStore:
         self.close()
 
 
-def _fetcher(connection: sqlite3.Connection) -> read.Rows:
-    cursor = plain(connection)
-    return lambda sql, values: cursor.execute(sql, values).fetchall()
+def _fetcher(execute: Execute) -> read.Rows:
+    return lambda sql, values: execute(sql, values).fetchall()

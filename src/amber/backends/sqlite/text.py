@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import Any
 
+from amber.backends.sqlite.connection import Execute
 from amber.model.collection import Facets
 from amber.store.arguments import check_limit
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
@@ -101,19 +102,19 @@ def replace(
     return 0, 0
 
 
-def stats(connection: sqlite3.Connection, space: int, terms: Sequence[str]) -> TextStats:
+def stats(execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
     """Give the figures that ranking needs."""
-    row = connection.execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
+    row = execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
     documents, tokens = row if row is not None else (0, 0)
     frequency = {}
     for term in terms:
-        found = connection.execute("SELECT doc FROM amber_vocabulary WHERE term = ?", (f"{space:x}.{term}",)).fetchone()
+        found = execute("SELECT doc FROM amber_vocabulary WHERE term = ?", (f"{space:x}.{term}",)).fetchone()
         frequency[term] = found[0] if found is not None else 0
     return TextStats(documents, tokens / documents if documents else 0.0, frequency)
 
 
 def candidates(
-    connection: sqlite3.Connection,
+    execute: Execute,
     space: int,
     clauses: Sequence[Clause],
     filter: SearchFilter,
@@ -131,10 +132,10 @@ def candidates(
     sums: dict[int, int] = defaultdict(int)
     for clause in clauses:
         match = " AND ".join(quoted(space, word) for word in clause.words)
-        for (number,) in connection.execute(sql, (match, *values)):
+        for (number,) in execute(sql, (match, *values)):
             sums[number] += clause.weight
     words = sorted({*also, *(word for clause in clauses for word in clause.words)})
-    return _load(connection, space, words, _best(connection, sums, limit))
+    return _load(execute, space, words, _best(execute, sums, limit))
 
 
 def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
@@ -166,7 +167,7 @@ def quoted(space: int, term: str) -> str:
     return '"' + f"{space:x}.{term}".replace('"', '""') + '"'
 
 
-def _best(connection: sqlite3.Connection, sums: dict[int, int], limit: int) -> list[int]:
+def _best(execute: Execute, sums: dict[int, int], limit: int) -> list[int]:
     """Give the ids with the largest sums; ties by newest position, then key, then collection."""
     if len(sums) > limit:
         cut = nlargest(limit, sums.values())[-1]
@@ -174,25 +175,25 @@ def _best(connection: sqlite3.Connection, sums: dict[int, int], limit: int) -> l
     sql = "SELECT id, position, key, collection FROM amber_doc WHERE id IN ({})"
     rows = [
         (-sums[number], -position, key, collection, number)
-        for number, position, key, collection in _fetch(connection, sql, sums)
+        for number, position, key, collection in _fetch(execute, sql, sums)
     ]
     rows.sort()
     return [row[4] for row in rows[:limit]]
 
 
-def _fetch(connection: sqlite3.Connection, sql: str, numbers: Iterable[int]) -> Iterable[Any]:
+def _fetch(execute: Execute, sql: str, numbers: Iterable[int]) -> Iterable[Any]:
     wanted = list(numbers)
     for start in range(0, len(wanted), _CHUNK):
         part = wanted[start : start + _CHUNK]
-        yield from connection.execute(sql.format(", ".join("?" * len(part))), part)
+        yield from execute(sql.format(", ".join("?" * len(part))), part)
 
 
-def _load(connection: sqlite3.Connection, space: int, words: Sequence[str], best: list[int]) -> list[Candidate]:
+def _load(execute: Execute, space: int, words: Sequence[str], best: list[int]) -> list[Candidate]:
     sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
              t.tokens, t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.id IN ({})"""
     wanted = [(term, f" {space:x}.{term} ") for term in words]
     found = {}
-    for row in _fetch(connection, sql, best):
+    for row in _fetch(execute, sql, best):
         text, counts = f" {row[10]} ", row[11]
         held = {}
         for term, padded in wanted:

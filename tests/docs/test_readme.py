@@ -1,0 +1,31 @@
+"""Every Python block of the README runs, in order, and prints what its comments say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks() -> list[str]:
+    """Give the Python blocks."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for block in blocks():
+        exec(compile(block, "README.md", "exec"), namespace)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:3] == ["Porto", "2", "Prefers dark [mode]"]
+    assert printed[3:6] == ["['ana@example.org']", "Berlin", "Porto"]
+    assert printed[6:8] == ["Oslo", "Bergen"]
+    assert printed[9] == "Bergen"
+    imported = [line for line in printed if line.startswith("imported")]
+    assert [line.split()[1] for line in imported] == ["claude"] * 4 + ["codex"] * 2
+    assert any("[rate]" in line and "[limit]" in line for line in printed[-3:])
