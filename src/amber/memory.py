@@ -20,12 +20,14 @@ from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import Time, to_micros
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
+from amber.services.buffer import BufferedUnit
 from amber.services.facts import Facts
 from amber.services.history import History, Moment
+from amber.services.moment import PastUnit
 from amber.services.recall import Hit, recall
 from amber.services.sessions import Sessions
 from amber.services.types import Types
-from amber.services.unit import BufferedUnit, Context, IdMaker, PastUnit, Unit, system_clock
+from amber.services.unit import Context, IdMaker, Unit, system_clock
 from amber.store.contract import Problem, Receipt, Stats, Store
 
 #: Everything that a memory keeps.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 
 from amber.model.collection import Record
 from amber.store.contract import Change, LogEntry, LogQuery, Store
@@ -42,21 +43,61 @@ class _Then:
         self.known, self.state = True, change.before
 
 
+class States:
+    """What the documents of a collection were at a position, however much is written while one looks."""
+
+    def __init__(self, store: Store, space: str, collection: str, position: int) -> None:
+        self._store, self._space, self._collection, self._position = store, space, collection, position
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read = self._position
+        self._then: dict[str, _Then] = {}
+        self._found: dict[str, Record | None] = {}
+
+    def changed(self) -> dict[str, Record | None]:
+        """Give, for each document changed after the position up to now, what it was there; None where there was none,
+        or where it was forgotten since."""
+        with self._lock:
+            while self._store.position(self._space) > self._read:
+                self._follow()
+            return self._found
+
+    def _follow(self) -> None:
+        touched: dict[str, None] = {}
+        for entry in entries_after(self._store, self._space, self._read):
+            if not entry.changes and self._read > self._position:
+                # something was forgotten, also from images that were read before
+                self._forget()
+                return
+            for change in entry.changes:
+                if change.collection == self._collection:
+                    self._then.setdefault(change.key, _Then()).see(change)
+                    touched[change.key] = None
+            self._read = entry.position
+        self._work_out(key for key in touched if not self._then[key].known or key not in self._found)
+        # a document with additions was worked out from what it is now, until its first image came
+        self._work_out(key for key in touched if self._then[key].known)
+
+    def _work_out(self, keys: Iterable[str]) -> None:
+        named = list(keys)
+        now = self._store.get_many(self._space, self._collection, [key for key in named if not self._then[key].known])
+        # what was added after the last entry that was read comes with the next ones
+        for key in named:
+            then, record = self._then[key], now.get(key)
+            self._found[key] = state_from(self._store, self._space, self._collection, self._position, key, then, record)
+
+
 def states_at(store: Store, space: str, collection: str, position: int) -> dict[str, Record | None]:
-    """Give, for each document changed after a position, what it was there; None where there was none, or where it was
-    forgotten since."""
-    then: dict[str, _Then] = {}
-    for entry in entries_after(store, space, position):
-        for change in entry.changes:
-            if change.collection == collection:
-                then.setdefault(change.key, _Then()).see(change)
-    now = store.get_many(space, collection, [key for key, each in then.items() if not each.known])
-    return {key: _record(store, space, collection, position, key, each, now.get(key)) for key, each in then.items()}
+    """Give what ``States.changed`` gives, once."""
+    return States(store, space, collection, position).changed()
 
 
-def _record(
+def state_from(
     store: Store, space: str, collection: str, position: int, key: str, then: _Then, now: Record | None
 ) -> Record | None:
+    """Give a document as it was, from what its changes told."""
     body = then.state if then.known else (now.body if now is not None else None)
     if body is None:
         return None

@@ -18,7 +18,8 @@ from amber.search.ranking import Candidate as Ranking
 from amber.search.ranking import Statistics, score
 from amber.search.snippet import Snippet, snippet
 from amber.services.facts import check_project
-from amber.services.unit import PastUnit, Unit
+from amber.services.moment import PastUnit
+from amber.services.unit import Unit
 from amber.store import contract
 
 #: A question is looked at this far; what follows can not make it clearer.

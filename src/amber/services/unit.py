@@ -1,4 +1,4 @@
-"""Where services read from and write to: the store itself, a transaction's buffer over it, or a moment of the past."""
+"""Where services read from and write to: the store itself; ``buffer`` and ``moment`` put something before it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,18 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, NamedTuple, TypeVar
 
-from amber.errors import TooLarge, Unsupported
+from amber.errors import TooLarge
 from amber.model.batch import (
     MAX_GROUP,
-    Absent,
-    Add,
-    Append,
-    AtRevision,
     Batch,
-    Delete,
     Expectation,
-    Put,
-    Touch,
     Unchanged,
     Write,
 )
-from amber.model.collection import Body, Collection, Order, Record
+from amber.model.collection import Collection, Order, Record
 from amber.model.ids import RANDOM_BITS, make_id
-from amber.model.where import Where, matches
-from amber.services.past import states_at
-from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Cursor, LogQuery, Page, Receipt, Store
+from amber.model.where import Where
+from amber.store.contract import Page, Receipt, Store
 from amber.store.retry import again
 
 T = TypeVar("T")
@@ -137,208 +129,3 @@ class Unit:
     def first_receipt(self, operation: str | None) -> Receipt | None:
         """Give the receipt of an operation that the caller named and that was committed before."""
         return self.store.receipt(self.space, operation) if operation is not None else None
-
-
-class _Overlaid(Unit):
-    """Reads that see some documents as they are here, and all others as they are in the store."""
-
-    def _seen(self, collection: str) -> dict[str, Record | None]:
-        raise NotImplementedError
-
-    def get(self, collection: Collection, key: str) -> Record | None:
-        seen = self._seen(collection.name)
-        return seen[key] if key in seen else self._base(collection.name, key)
-
-    def _base(self, collection: str, key: str) -> Record | None:
-        return self.store.get(self.space, collection, key)
-
-    def get_many(self, collection: Collection, keys: Sequence[str]) -> dict[str, Record]:
-        found = ((key, self.get(collection, key)) for key in keys)
-        return {key: record for key, record in found if record is not None}
-
-    def scan(self, collection: Collection, index: str, equal: Sequence[Order] = (), **options: Any) -> Page:
-        seen = self._seen(collection.name)
-        if not seen:
-            return super().scan(collection, index, equal, **options)
-        limit, reverse = options.get("limit", 100), options.get("reverse", False)
-        base = super().scan(collection, index, equal, **{**options, "limit": min(limit + len(seen), MAX_PAGE)})
-        declared = collection.by_name[index]
-        rows = [(Cursor(_order(collection, index, row.body), row.key), row) for row in base.rows if row.key not in seen]
-        low, high, after, where = (options.get(name) for name in ("low", "high", "after", "where"))
-        for key, record in seen.items():
-            if record is None or not matches(record.body, where or ()):
-                continue
-            for each, order in collection.index_rows(declared, record.body):
-                place = Cursor(order, key)
-                if each == tuple(equal) and _within(place, low, high, after, reverse):
-                    rows.append((place, record))
-        rows.sort(key=lambda row: row[0], reverse=reverse)
-        if base.cursor is not None:
-            # beyond the last row of the base page there may be rows that were not read
-            edge = base.cursor
-            rows = [row for row in rows if (row[0] >= edge if reverse else row[0] <= edge)]
-        return _cut(rows, limit, base)
-
-    def lookup(self, collection: Collection, where: Where, **options: Any) -> Page:
-        seen = self._seen(collection.name)
-        limit, after, group = options.get("limit", 100), options.get("after"), options.get("group")
-        base = super().lookup(collection, where, **{**options, "limit": min(limit + len(seen), MAX_PAGE)})
-        index = collection.field_index
-        rows = [(Cursor("", row.key), row) for row in base.rows if row.key not in seen]
-        for key, record in seen.items():
-            if record is None or index is None or not matches(record.body, where):
-                continue
-            if (group is None or (record.body.get(index.group) or "") == group) and (after is None or key > after.key):
-                rows.append((Cursor("", key), record))
-        rows.sort(key=lambda row: row[0])
-        if base.cursor is not None:
-            rows = [row for row in rows if row[0] <= base.cursor]
-        return _cut(rows, limit, base)
-
-
-def _order(collection: Collection, index: str, body: Body) -> Order:
-    order: Order = collection.columns[collection.by_name[index].order].derive(body)
-    return order
-
-
-def _within(place: Cursor, low: Any, high: Any, after: Cursor | None, reverse: bool) -> bool:
-    if (low is not None and place.order < low) or (high is not None and place.order >= high):
-        return False
-    return after is None or (place < after if reverse else place > after)
-
-
-def _cut(rows: list[tuple[Cursor, Record]], limit: int, base: Page) -> Page:
-    kept = rows[:limit]
-    if len(rows) > limit:
-        return Page([row for _, row in kept], kept[-1][0])
-    return Page([row for _, row in kept], base.cursor, base.complete)
-
-
-class PastUnit(_Overlaid):
-    """Reads of what was known at a position of the log; writes are refused.
-
-    Fields that touches set (unlogged) show their present values.
-    """
-
-    def __init__(self, context: Context, position: int, moment: int | None) -> None:
-        super().__init__(context)
-        self.position, self._moment = position, moment
-        self._states: dict[str, dict[str, Record | None]] = {}
-
-    def now(self) -> int:
-        """Give the moment that is looked at (a position's is that of its entry), so that validity and time to live
-        are judged as they were."""
-        if self._moment is not None:
-            return self._moment
-        entries = self.store.log(self.space, LogQuery(low=self.position, high=self.position + 1, limit=1))
-        return entries[0].at if entries else 0
-
-    def _seen(self, collection: str) -> dict[str, Record | None]:
-        states = self._states.get(collection)
-        if states is None:
-            states = self._states[collection] = states_at(self.store, self.space, collection, self.position)
-        return states
-
-    def group(
-        self, collection: Collection, index: str, equal: tuple[Order, ...], low: Order | None = None
-    ) -> tuple[list[Record], Unchanged]:
-        rows = self.scan(collection, index, equal, low=low, limit=MAX_GROUP).rows
-        return rows, Unchanged(collection.name, index, equal, self.position, len(rows), low)
-
-    def commit(self, *_: Any, **__: Any) -> Receipt:
-        raise Unsupported(f"This is the memory as it was at position {self.position}: it can only be read.")
-
-
-class BufferedUnit(_Overlaid):
-    """Reads that see the buffered writes; writes wait for the end of the transaction, which sends one batch."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.writes: list[Write] = []
-        self.expectations: dict[Expectation, None] = {}
-        self._documents: dict[str, dict[str, Record | None]] = {}
-        self._bases: dict[tuple[str, str], Record | None] = {}
-
-    def _seen(self, collection: str) -> dict[str, Record | None]:
-        return self._documents.setdefault(collection, {})
-
-    def _base(self, collection: str, key: str) -> Record | None:
-        place = (collection, key)
-        if place not in self._bases:
-            self._bases[place] = super()._base(collection, key)
-        return self._bases[place]
-
-    def group(
-        self, collection: Collection, index: str, equal: tuple[Order, ...], low: Order | None = None
-    ) -> tuple[list[Record], Unchanged]:
-        _, expectation = super().group(collection, index, equal, low)
-        groups = ((each.collection, each.by, each.equal) for each in self.expectations if isinstance(each, Unchanged))
-        # what was first seen of a group is what must still be so; a wider range joins it
-        if (collection.name, index, equal) not in groups or self._widens(expectation):
-            self.expectations[expectation] = None
-        return self.scan(collection, index, equal, low=low, limit=MAX_GROUP).rows, expectation
-
-    def _widens(self, new: Unchanged) -> bool:
-        known = [each for each in self.expectations if isinstance(each, Unchanged) and each[:3] == new[:3]]
-        return all(each.low is not None and (new.low is None or new.low < each.low) for each in known)  # type: ignore[operator]
-
-    def commit(
-        self,
-        writes: Sequence[Write],
-        expectations: Sequence[Expectation] = (),
-        *,
-        session: str | None = None,
-        operation: str | None = None,
-        reason: str | None = None,
-        undoes: tuple[int, ...] = (),
-    ) -> Receipt:
-        if operation is not None or undoes:
-            raise Unsupported(
-                "Inside a transaction, name the operation at transaction(operation=...); undo outside it."
-            )
-        for expectation in expectations:
-            if isinstance(expectation, (AtRevision, Absent)):
-                # what this transaction wrote itself is judged by what was there before it
-                if expectation.key not in self._seen(expectation.collection):
-                    self.expectations[expectation] = None
-            elif not isinstance(expectation, Unchanged):
-                self.expectations[expectation] = None
-        for write in writes:
-            self._overlay(write)
-        self.writes += writes
-        return Receipt(None, "", self.now())
-
-    def _overlay(self, write: Write) -> None:
-        seen = self._seen(write.collection)
-        known = write.key in seen
-        old = seen[write.key] if known else self._base(write.collection, write.key)
-        body: Body | None = old.body if old is not None else None
-        if isinstance(write, (Put, Append)):
-            body = write.body
-        elif isinstance(write, Delete):
-            body = None
-        elif isinstance(write, Add):
-            body = body if body is not None else write.initial
-            if body is not None:
-                body = {**body, write.field: (body.get(write.field) or 0) + write.n}
-        elif isinstance(write, Touch) and body is not None:
-            body = {**body, **write.values}
-        revision, created = (old.revision, old.created) if old is not None else (0, 0)
-        seen[write.key] = Record(write.key, created, revision, body) if body is not None else None
-
-    def retrying(self, attempt: Callable[[], T]) -> T:
-        return attempt()
-
-    def first_receipt(self, operation: str | None) -> Receipt | None:
-        return None
-
-    def send(self, *, session: str | None, operation: str | None, reason: str | None) -> Receipt | None:
-        """Commit what was buffered; None when nothing was."""
-        if not self.writes:
-            return None
-        return super().commit(
-            self.writes, tuple(self.expectations), session=session, operation=operation, reason=reason
-        )
-
-
-__all__ = ["SCAN_LIMIT", "BufferedUnit", "Context", "IdMaker", "PastUnit", "Unit", "system_clock"]

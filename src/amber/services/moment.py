@@ -1,0 +1,48 @@
+"""A moment of the past, to read from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amber.errors import Unsupported
+from amber.model.batch import MAX_GROUP, Unchanged
+from amber.model.collection import Collection, Order, Record
+from amber.services.overlay import Overlaid
+from amber.services.past import States
+from amber.services.unit import Context
+from amber.store.contract import LogQuery, Receipt
+
+
+class PastUnit(Overlaid):
+    """Reads of what was known at a position of the log; writes are refused.
+
+    Fields that touches set (unlogged) show their present values.
+    """
+
+    def __init__(self, context: Context, position: int, moment: int | None) -> None:
+        super().__init__(context)
+        self.position, self._moment = position, moment
+        self._states: dict[str, States] = {}
+
+    def now(self) -> int:
+        """Give the moment that is looked at (a position's is that of its entry), so that validity and time to live
+        are judged as they were."""
+        if self._moment is not None:
+            return self._moment
+        entries = self.store.log(self.space, LogQuery(low=self.position, high=self.position + 1, limit=1))
+        return entries[0].at if entries else 0
+
+    def _seen(self, collection: str) -> dict[str, Record | None]:
+        states = self._states.get(collection)
+        if states is None:
+            states = self._states[collection] = States(self.store, self.space, collection, self.position)
+        return states.changed()
+
+    def group(
+        self, collection: Collection, index: str, equal: tuple[Order, ...], low: Order | None = None
+    ) -> tuple[list[Record], Unchanged]:
+        rows = self.scan(collection, index, equal, low=low, limit=MAX_GROUP).rows
+        return rows, Unchanged(collection.name, index, equal, self.position, len(rows), low)
+
+    def commit(self, *_: Any, **__: Any) -> Receipt:
+        raise Unsupported(f"This is the memory as it was at position {self.position}: it can only be read.")
