@@ -32,3 +32,23 @@ def check_text(what: str, value: Any) -> None:
     """Check an optional short text of a batch."""
     if value is not None:
         check_name(what, value, 4096)
+
+
+def check_key(key: Any) -> None:
+    """Check a key, or another text, that something is looked up by: a text that can be written as UTF-8.
+
+    What no document could be stored under is simply not found.
+    """
+    if type(key) is not str:
+        raise BadInput(f"What is looked up must be a text, not {key!r}.", key=key)
+    if not key.isascii():
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"{key!r} holds a lone surrogate.", key=key) from None
+
+
+def check_int(what: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> None:
+    """Check an integer of 64 bits, or of a narrower range."""
+    if type(value) is not int or not low <= value <= high:
+        raise BadInput(f"{what} must be an int from {low} to {high}, not {value!r}.", **{what: value})

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
-from amber.model.where import scalar
+from amber.model.where import path_text, scalar
 
 Body = dict[str, Any]
 Order = str | int
@@ -205,7 +205,7 @@ class Collection:
         if many is None:
             return [(tuple(values), order)]
         place = index.equal.index(many)
-        each = sorted(set(values[place]))
+        each = sorted({value for value in values[place] if value is not None})
         return [((*values[:place], value, *values[place + 1 :]), order) for value in each]
 
     def unique_values(self, body: Body | None, rule: Body | None) -> list[tuple[str, str]]:
@@ -222,14 +222,14 @@ class Collection:
         for unique in self.unique:
             if unique.when(body):
                 value = unique.values(body)
-                if value is not None:
+                if value is not None and not (isinstance(value, (tuple, list)) and None in value):
                     held.append((f"{self.name}/{unique.name}", scalar(value)))
         if rule is not None and self.rules is not None and self.rules.binds(body):
             constraint = self.rule_name(self.rules.key(body) or "")
-            for paths in rule.get("unique", ()):
+            for paths in rule.get("unique") or ():
                 found = [_walk(body, path) for path in paths]
                 if None not in found:
-                    name = ",".join(".".join(path) for path in paths)
+                    name = ",".join(path_text(tuple(path)) for path in paths)
                     held.append((constraint, f"{name}={scalar(found)}"))
         return held
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from amber.model.collection import Record
 from amber.store.contract import Change, LogEntry, LogQuery, Store
@@ -49,9 +49,10 @@ class States:
     def __init__(self, store: Store, space: str, collection: str, position: int) -> None:
         self._store, self._space, self._collection, self._position = store, space, collection, position
         self._lock = threading.Lock()
-        self._forget()
+        self._purged = 0
+        self._start()
 
-    def _forget(self) -> None:
+    def _start(self) -> None:
         self._read = self._position
         self._then: dict[str, _Then] = {}
         self._found: dict[str, Record | None] = {}
@@ -67,26 +68,25 @@ class States:
     def _follow(self) -> None:
         touched: dict[str, None] = {}
         for entry in entries_after(self._store, self._space, self._read):
-            if not entry.changes and self._read > self._position:
-                # something was forgotten, also from images that were read before
-                self._forget()
+            if not entry.changes and entry.position > self._purged:
+                # something was forgotten, perhaps an image that is held here
+                self._purged = self._store.position(self._space)
+                self._start()
                 return
             for change in entry.changes:
                 if change.collection == self._collection:
-                    self._then.setdefault(change.key, _Then()).see(change)
-                    touched[change.key] = None
+                    then = self._then.setdefault(change.key, _Then())
+                    if not then.known:
+                        touched[change.key] = None
+                    then.see(change)
             self._read = entry.position
-        self._work_out(key for key in touched if not self._then[key].known or key not in self._found)
-        # a document with additions was worked out from what it is now, until its first image came
-        self._work_out(key for key in touched if self._then[key].known)
-
-    def _work_out(self, keys: Iterable[str]) -> None:
-        named = list(keys)
-        now = self._store.get_many(self._space, self._collection, [key for key in named if not self._then[key].known])
-        # what was added after the last entry that was read comes with the next ones
-        for key in named:
-            then, record = self._then[key], now.get(key)
-            self._found[key] = state_from(self._store, self._space, self._collection, self._position, key, then, record)
+        added = [key for key in touched if not self._then[key].known]
+        # one that is changed before it is read here comes again with the next entries
+        now = self._store.get_many(self._space, self._collection, added)
+        place = (self._store, self._space, self._collection)
+        found = {key: _record(*place, self._position, key, self._then[key], now.get(key)) for key in touched}
+        # readers may be going through the one they were given
+        self._found = {**self._found, **found}
 
 
 def states_at(store: Store, space: str, collection: str, position: int) -> dict[str, Record | None]:
@@ -94,10 +94,27 @@ def states_at(store: Store, space: str, collection: str, position: int) -> dict[
     return States(store, space, collection, position).changed()
 
 
-def state_from(
+def state_of(store: Store, space: str, collection: str, key: str, position: int) -> Record | None:
+    """Give one document as it was at a position; None when it was not there, or was forgotten since."""
+    then, low = _Then(), position + 1
+    now = store.get(space, collection, key)
+    while not then.known:
+        chunk = store.log(space, LogQuery(low=low, key=(collection, key), reverse=False, limit=_CHUNK))
+        for entry in chunk:
+            # what came after the document was read is not in it
+            if now is None or entry.position <= now.revision:
+                for change in entry.changes:
+                    if (change.collection, change.key) == (collection, key):
+                        then.see(change)
+        if len(chunk) < _CHUNK:
+            break
+        low = chunk[-1].position + 1
+    return _record(store, space, collection, position, key, then, now)
+
+
+def _record(
     store: Store, space: str, collection: str, position: int, key: str, then: _Then, now: Record | None
 ) -> Record | None:
-    """Give a document as it was, from what its changes told."""
     body = then.state if then.known else (now.body if now is not None else None)
     if body is None:
         return None

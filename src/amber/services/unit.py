@@ -90,10 +90,11 @@ class Unit:
 
         :raises TooLarge: when there are more than a batch can expect something of.
         """
-        since = self.store.position(self.space)
         rows = self.store.scan(self.space, collection.name, index, equal, low=low, limit=MAX_GROUP + 1).rows
         if len(rows) > MAX_GROUP:
             raise TooLarge(f"More than {MAX_GROUP} documents share {collection.name}.{index} {[*equal]}.")
+        # whatever enters or changes later gets a higher revision than any of these
+        since = max((row.revision for row in rows), default=0)
         return rows, Unchanged(collection.name, index, equal, since, len(rows), low)
 
     def commit(
