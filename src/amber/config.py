@@ -10,6 +10,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from amber.errors import BadInput, Unsupported
 
+#: The longest time that a busy store may be waited for, in seconds: the engines count it in 32 bits of milliseconds.
+MAX_TIMEOUT = 2_000_000
+
 
 class Target(NamedTuple):
     """Where a memory lies: ``kind`` is ``sqlite`` (with its path) or ``dict``; ``options`` come from the URL."""
@@ -66,7 +69,10 @@ def parse_target(target: str | os.PathLike[str]) -> Target:
         )
     if parts.netloc:
         raise BadInput(f"{text!r} names a host; write sqlite:///relative.db or sqlite:////absolute.db.", target=text)
-    options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    try:
+        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise BadInput(f"{text!r} has options that are not written name=value.", target=text) from None
     unknown = sorted(set(options) - {"durability", "timeout"})
     if unknown or parts.fragment:
         raise BadInput(f"{text!r} has unknown options {unknown}; there are durability and timeout.", target=text)
@@ -83,6 +89,8 @@ def read_options(target: Target, durability: str | None, timeout: float | None) 
     if seconds is not None:
         try:
             options["timeout"] = float(seconds)
-        except ValueError:
+        except (TypeError, ValueError):
             raise BadInput(f"timeout must be a number of seconds, not {seconds!r}.", timeout=seconds) from None
+        if not 0 <= options["timeout"] <= MAX_TIMEOUT:
+            raise BadInput(f"timeout must be from 0 to {MAX_TIMEOUT} seconds, not {seconds!r}.", timeout=seconds)
     return options

@@ -13,6 +13,7 @@ from typing import Any
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.config import default_space, default_target, parse_target, read_options
+from amber.errors import Closed
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
@@ -108,17 +109,24 @@ class Transaction(View):
         self, context: Context, types: Types, reason: str | None, session: str | None, operation: str | None
     ) -> None:
         self._buffer = BufferedUnit(context)
+        self._buffer.refuse("A transaction is used in its block: with memory.transaction() as tx.")
+        self._entered = False
         super().__init__(self._buffer, types)
         self._options: dict[str, Any] = {"reason": reason, "session": session, "operation": operation}
         #: The receipt, after the block was left; None when nothing was written.
         self.receipt: Receipt | None = None
 
     def __enter__(self) -> Transaction:
+        if self._entered:
+            raise Closed("A transaction is used once; make another one for each attempt.")
+        self._entered = True
+        self._buffer.refuse(None)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._buffer.refuse("This transaction is over: its block was left. Make another one.")
         if kind is None:
             self.receipt = self._buffer.send(**self._options)
 
@@ -222,14 +230,16 @@ class Memory(View):
     ) -> Iterator[Imported]:
         """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
 
-        Safe to repeat: only what is new is added. Files are streamed, never read whole.
+        Safe to repeat: only what is new is added. Files are streamed, never read whole; each is taken in when its
+        result is asked for, so go through the results.
 
         :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
         :param on_progress: called after each batch.
-        :raises BadInput: when a path does not exist.
+        :raises BadInput: when a path does not exist; before anything is taken in.
         """
         given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         check_name("sender", sender)
+        self.history.position()
         return import_sessions(self._unit, given, sender=sender, project=project, on_progress=on_progress)
 
     def verify(self) -> list[Problem]:

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from amber.errors import BadInput, Conflict
+from amber.errors import BadInput, Conflict, UniqueViolation
 from amber.model.batch import Add, Delete, Put, Touch, Write
 from amber.model.collection import Body, Collection, Facets, Field, FieldIndex, Index, Record, Rules, Search
 from amber.model.times import from_micros, to_micros
@@ -194,8 +194,9 @@ class Fact:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            value = self.body[name]
-        except KeyError:
+            # a copy that is being made has no body yet
+            value = object.__getattribute__(self, "body")[name]
+        except (KeyError, AttributeError):
             raise AttributeError(f"a fact has no {name!r}") from None
         if value is not None and name in _TIMES:
             return from_micros(value)
@@ -248,6 +249,13 @@ def is_current(body: Body, valid_at: int, now: int) -> bool:
     )
 
 
+def refusal(message: str, kind: type[Conflict] = Conflict, **details: Any) -> Conflict:
+    """Make a conflict with what was read, which reading again does not help."""
+    conflict = kind(message, collection=FACTS.name, **details)
+    conflict.retry = "no"  # type: ignore[misc]
+    return conflict
+
+
 class Decision(NamedTuple):
     """The writes of a step, and the id of the fact that the caller gets. ``commutes`` tells that the writes are
     additions that need nothing to be as it was read."""
@@ -276,6 +284,15 @@ def decide_put(group: Sequence[Record], body: Body, ids: Sequence[str], now: int
             return Decision(writes + repeat, each.key, commutes=not writes and isinstance(repeat[0], Add))
     new, *spare = ids
     for each in live:
+        if each.body["digest"] == body["digest"] and _began_later(each.body, body, dated):
+            for other in live:
+                if other is not each:
+                    writes += _supersede(other, {**body, "valid_until": each.body["valid_from"]}, each.key, spare, now)
+            earlier = {**each.body, "valid_from": body["valid_from"], "last_seen": now, "updated_at": now}
+            earlier |= {"mentions": each.body["mentions"] + 1, "expires_at": _later(each.body, body)}
+            writes.append(Put(FACTS.name, each.key, earlier))
+            return Decision(writes, each.key)
+    for each in live:
         writes += _supersede(each, body, new, spare, now)
     writes.append(Put(FACTS.name, new, body))
     return Decision(writes, new)
@@ -293,6 +310,21 @@ def _covers(old: Body, new: Body, dated: bool) -> bool:
     if not dated:
         return bool(new["valid_from"] < old["valid_until"])
     return new["valid_until"] is not None and bool(new["valid_until"] <= old["valid_until"])
+
+
+def _began_later(old: Body, new: Body, dated: bool) -> bool:
+    """Tell whether the same was put before by a clock that was ahead of the one that is read now."""
+    return (
+        not dated
+        and old["type"] == new["type"]
+        and old["valid_until"] is None
+        and new["valid_from"] < old["valid_from"] == old["created_at"]
+    )
+
+
+def _later(old: Body, new: Body) -> int | None:
+    ends = (old["expires_at"], new["expires_at"])
+    return None if None in ends else max(ends)
 
 
 def _repeat(old: Record, new: Body, now: int) -> list[Write]:
@@ -323,14 +355,24 @@ def _supersede(old: Record, new: Body, new_id: str, spare: list[str], now: int) 
     return [Put(FACTS.name, old.key, {**changed, "valid_until": old_start, "superseded_by": new_id})]
 
 
-def decide_patch(record: Record, payload: Any, now: int) -> Put:
-    """Decide a change of the payload in place.
+def patched(record: Record, payload: Any, now: int) -> Body:
+    """Give the body of a fact with another payload.
 
     :raises Conflict: when the fact was deleted.
     """
     _must_live(record)
     body = {**record.body, "payload": payload, "digest": digest_of(payload), "updated_at": now}
-    return Put(FACTS.name, record.key, {**body, "subject": subject_of(body)})
+    return {**body, "subject": subject_of(body)}
+
+
+def decide_patch(record: Record, body: Body, group: Sequence[Record], now: int) -> Put:
+    """Decide a change of the payload in place.
+
+    :param group: the facts of the group that the patched body belongs to.
+    :raises UniqueViolation: when another live fact says the same already.
+    """
+    _must_fit(record.key, body, group, now, "become the same as another", UniqueViolation)
+    return Put(FACTS.name, record.key, body)
 
 
 def merge(value: Any, patch: Any) -> Any:
@@ -361,26 +403,60 @@ def decide_restore(record: Record, group: Sequence[Record], now: int) -> Put:
     :raises Conflict: when it is not deleted, or a live fact now holds its place.
     """
     if _is_live(record.body):
-        raise Conflict(f"Fact {record.key} is not deleted.", collection=FACTS.name, key=record.key)
-    start, end = record.body["valid_from"], record.body["valid_until"]
+        raise refusal(f"Fact {record.key} is not deleted.", key=record.key)
+    body = {**record.body, "deleted_at": None, "updated_at": now}
+    _must_fit(record.key, body, group, now, "come back")
+    return Put(FACTS.name, record.key, body)
+
+
+def overlapped(key: str, body: Body, group: Sequence[Record], now: int) -> list[Record]:
+    """Give the live facts of a group whose validity overlaps that of a live body."""
+    start, end = body["valid_from"], body["valid_until"]
+    if not _is_live(body) or is_expired(body, now) or _is_empty(body):
+        return []
+    found = []
     for other in group:
-        if other.key == record.key or not _is_live(other.body) or is_expired(other.body, now) or _is_empty(other.body):
+        if other.key == key or not _is_live(other.body) or is_expired(other.body, now) or _is_empty(other.body):
             continue
         other_end = other.body["valid_until"]
         if (other_end is None or other_end > start) and (end is None or end > other.body["valid_from"]):
-            raise Conflict(
-                f"Fact {record.key} can not come back: {other.key} ({text_of(other.body)!r}) holds its place now.",
-                collection=FACTS.name,
-                key=record.key,
-                holder=other.key,
-            )
-    return Put(FACTS.name, record.key, {**record.body, "deleted_at": None, "updated_at": now})
+            found.append(other)
+    return found
+
+
+def decide_return(key: str, body: Body, group: Sequence[Record], ids: Sequence[str], now: int) -> list[Write]:
+    """Decide what a fact that an undo brings back by force does to those that hold its place now."""
+    spare = [*ids]
+    writes: list[Write] = []
+    for other in overlapped(key, body, group, now):
+        writes += _supersede(other, body, key, spare, now)
+    return writes
+
+
+def _must_fit(
+    key: str, body: Body, group: Sequence[Record], now: int, what: str, kind: type[Conflict] = Conflict
+) -> None:
+    """Refuse a body whose validity overlaps that of a live fact of its group."""
+    for other in overlapped(key, body, group, now):
+        raise refusal(
+            f"Fact {key} can not {what}: {other.key} ({text_of(other.body)!r}) holds its place now.",
+            kind,
+            key=key,
+            holder=other.key,
+        )
+
+
+def promoted(body: Body, now: int) -> Body:
+    """Give the body of an ephemeral fact as a long-term one."""
+    body = {**body, "ephemeral": False, "updated_at": now}
+    return {**body, "subject": subject_of(body)}
 
 
 def decide_promote(record: Record, group: Sequence[Record], ids: Sequence[str], now: int) -> Decision:
     """Decide to make an ephemeral fact long-term: it keeps its id and supersedes, or repeats, what is there."""
-    body = {**record.body, "ephemeral": False, "updated_at": now}
-    body["subject"] = subject_of(body)
+    body = promoted(record.body, now)
+    if _is_empty(body):
+        return Decision([Put(FACTS.name, record.key, body)], record.key)
     decision = decide_put(group, body, [record.key, *ids], now, dated=body["valid_until"] is not None)
     if decision.fact == record.key:
         return decision
@@ -389,7 +465,7 @@ def decide_promote(record: Record, group: Sequence[Record], ids: Sequence[str], 
 
 def _must_live(record: Record) -> None:
     if not _is_live(record.body):
-        raise Conflict(f"Fact {record.key} was deleted; restore it first.", collection=FACTS.name, key=record.key)
+        raise refusal(f"Fact {record.key} was deleted; restore it first.", key=record.key)
 
 
 def check_interval(valid_from: int, valid_until: int | None) -> None:

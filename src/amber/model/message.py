@@ -52,8 +52,9 @@ class Message:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.body[name]
-        except KeyError:
+            # a copy that is being made has no body yet
+            return object.__getattribute__(self, "body")[name]
+        except (KeyError, AttributeError):
             raise AttributeError(f"a message has no {name!r}") from None
 
     def to_dict(self) -> Body:
@@ -86,8 +87,9 @@ class Session:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.body[name]
-        except KeyError:
+            # a copy that is being made has no body yet
+            return object.__getattribute__(self, "body")[name]
+        except (KeyError, AttributeError):
             raise AttributeError(f"a session has no {name!r}") from None
 
     def to_dict(self) -> Body:

@@ -12,6 +12,8 @@ Duration = timedelta | str
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+#: The last moment that a datetime can name.
+LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(w|d|h|m|s|ms)")
 _SECONDS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -25,7 +27,7 @@ def to_micros(value: Time, zone: tzinfo = UTC) -> int:
     if isinstance(value, str):
         value = _parse(value, zone)
     elif isinstance(value, datetime):
-        if value.tzinfo is None:
+        if value.utcoffset() is None:
             raise BadInput(f"{value!r} has no zone; give an aware datetime, like datetime.now(UTC).", value=value)
     elif isinstance(value, date):
         value = datetime.combine(value, time(), zone)
@@ -58,7 +60,8 @@ def to_duration(given: Duration) -> int:
     if isinstance(value, timedelta):
         micros = value // _MICROSECOND
     elif isinstance(value, str) and _PART.sub("", value).strip() == "" and value.strip():
-        micros = round(sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value)) * 1_000_000)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value))
+        micros = round(min(seconds * 1_000_000, LATEST))
     else:
         raise BadInput(f"{value!r} is not a duration; write it like '30d', '12h' or '1h30m'.", value=value)
     if micros <= 0:

@@ -13,7 +13,7 @@ Place = tuple[str, str]
 
 
 class Image(NamedTuple):
-    """One document's change, as the log keeps it (see ``store.contract.Change``)."""
+    """One document's change, as the log keeps it (see ``store.contract.Change``); an append with its after-image."""
 
     position: int
     collection: str
@@ -98,10 +98,6 @@ def _take_back(state: _State, image: Image, collection: Collection, force: bool)
 
 
 def _differs(state: _State, image: Image, collection: Collection) -> str | None:
-    if image.kind == "append":
-        # the log keeps no after-image: the live document is it, unless a newer change was just taken back
-        untouched = state.current is not None and state.current.revision == image.position
-        return None if untouched or state.whole or state.added else "was changed since"
     if image.after is None:
         return None if state.body is None else "was made anew since"
     if state.body is None:
@@ -121,6 +117,9 @@ def comparable(body: Body, collection: Collection) -> dict[str, Any]:
 def _write(place: Place, state: _State, writes: list[Write], expectations: list[Expectation]) -> None:
     collection, key = place
     if not state.whole:
+        if state.current is not None:
+            # additions need nothing to be as it was, but two must not take back the same one
+            expectations.append(AtRevision(collection, key, state.current.revision))
         writes += [Add(collection, key, field, n) for field, n in state.added.items() if state.body is not None]
         return
     if state.current is None:

@@ -183,6 +183,8 @@ def is_indexed(root: str, path: Path, value: Any) -> bool:
 
     A path with a segment of digits may walk into a list, whose items have no entries of their own.
     """
-    return path[0] == root and value is not None and not any(
-        segment.isascii() and segment.isdigit() for segment in path[1:]
+    return (
+        path[0] == root
+        and value is not None
+        and not any(segment.isascii() and segment.isdigit() for segment in path[1:])
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amber.errors import BadInput
+from amber.errors import BadInput, TooLarge
 from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Write
 from amber.model.collection import Body, Record
 from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
@@ -65,14 +65,25 @@ def import_sessions(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Imported]:
     """Import what lies under paths, file by file (see ``Memory.import_sessions``)."""
+    below = check_project(project)
     given = [Path(path) for path in paths]
     for path in given:
         if not path.exists():
             raise BadInput(f"There is no file or folder {str(path)!r}.", path=str(path))
+    return _import_all(unit, given, sender, below, on_progress)
+
+
+def _import_all(
+    unit: Unit,
+    given: Sequence[Path],
+    sender: str,
+    project: str | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> Iterator[Imported]:
     left: list[tuple[Path, str]] = []
     for path in discover(given, lambda path, reason: left.append((path, reason))):
         yield from _refusals(left)
-        yield _import_file(unit, path, sender, check_project(project), on_progress)
+        yield _import_file(unit, path, sender, project, on_progress)
     yield from _refusals(left)
 
 
@@ -111,6 +122,9 @@ def _import_file(
         return _Import(unit, path, reader, info, sender, project, mark, on_progress).run()
     except OSError as error:
         return _outcome(path, "failed", reason=f"it can not be read: {error.strerror or error}")
+    except BadInput as error:
+        # what was taken in before stays; the others still come
+        return _outcome(path, "failed", reason=error.message)
 
 
 class _Import:
@@ -131,11 +145,12 @@ class _Import:
         self.sender, self.mark, self.on_progress = sender, mark, on_progress
         self.project = project if project is not None else _project_of(info.cwd)
         self.added = self.changed = 0
+        self.refused: Counter[str] = Counter()
 
     def run(self) -> Imported:
         messages = iter(self.reader)
         while chunk := list(islice(messages, BATCH)):
-            self.unit.retrying(lambda chunk=chunk: self._commit(chunk, None))  # type: ignore[misc]
+            self._take(chunk)
             if self.on_progress is not None:
                 self.on_progress(Progress(str(self.path), self.reader.bytes_read, self.reader.bytes_total))
         self.unit.retrying(lambda: self._commit([], self.mark))
@@ -146,9 +161,25 @@ class _Import:
             format=self.info.format,
             messages=self.added,
             changed=self.changed,
-            skipped=dict(Counter(self.reader.skips)),
+            skipped=dict(Counter(self.reader.skips) + self.refused),
             bytes=self.reader.size,
         )
+
+    def _take(self, chunk: list[TranscriptMessage]) -> None:
+        """Commit some messages; one that can not be stored is left out, and counted, without the others."""
+        try:
+            self.unit.retrying(lambda: self._commit(chunk, None))
+        except BadInput as error:
+            # when it is the session itself that can not be stored, this raises
+            self.unit.retrying(lambda: self._commit([], None))
+            if len(chunk) == 1:
+                self.refused[
+                    "message over a bound" if isinstance(error, TooLarge) else "message that can not be stored"
+                ] += 1
+                return
+            half = len(chunk) // 2
+            self._take(chunk[:half])
+            self._take(chunk[half:])
 
     def _commit(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
         unit, name = self.unit, self.info.session_id

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from amber.errors import BadInput, NotFound
+from amber.errors import BadInput, Conflict, NotFound
 from amber.model import fact as rules
 from amber.model.batch import AtRevision, Expectation, Put
-from amber.model.bounds import check_name
+from amber.model.bounds import check_int, check_name
 from amber.model.collection import Body, Record
 from amber.model.fact import FACTS, TYPES, Fact
-from amber.model.times import Duration, Time, to_duration, to_micros
+from amber.model.times import LATEST, Duration, Time, to_duration, to_micros
 from amber.model.where import Where, is_indexed, matches, parse_where, walk
+from amber.services.past import state_of
 from amber.services.payload import to_payload
 from amber.services.types import Types
 from amber.services.unit import Unit
+from amber.store.arguments import check_limit
 from amber.store.contract import SCAN_LIMIT, Cursor, LogQuery, Page, Receipt
 
 Change = tuple[Put, tuple[Expectation, ...]]
 
 
-class FactPage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FactPage:
     """Facts in the order of their creation. ``cursor`` continues the page; None at the end. ``complete`` is False when
     the page stopped early because ``scan_limit`` facts had been looked at."""
 
@@ -29,7 +33,7 @@ class FactPage(NamedTuple):
     cursor: str | None
     complete: bool
 
-    def __iter__(self) -> Iterator[Fact]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Fact]:
         return iter(self.facts)
 
     def __len__(self) -> int:
@@ -107,42 +111,27 @@ class Facts:
         return self._unit.retrying(lambda: self._put(body, now, dated, operation))
 
     def _put(self, body: Body, now: int, dated: bool, operation: str | None) -> Fact:
-        group, unchanged = self._unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
-        held = {record.key: record for record in [*group, *self._holders(body)]}
-        members = list(held.values())
+        members, unchanged, beside = placed(self._unit, body, now)
+        if not dated:
+            # what was read began before this moment, also when another thread put it after the first look at the clock
+            now = max(now, self._unit.now())
+            body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
         decision = rules.decide_put(members, body, ids, now, dated=dated)
         expectations: list[Expectation] = []
         if not decision.commutes:
-            beside = [each for each in members if each not in group]
-            expectations = [unchanged, *(AtRevision(FACTS.name, each.key, each.revision) for each in beside)]
-        receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=operation)
+            expectations = [unchanged, *beside]
+        try:
+            receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=operation)
+        except NotFound as error:
+            # an undo removed the fact that was to be repeated, after it was read
+            raise Conflict(error.message, collection=FACTS.name, key=decision.fact) from error
         if receipt.repeated:
             return self._answer(receipt)
-        if decision.fact in held:
-            return self.get(decision.fact)
+        if any(decision.fact == each.key for each in members):
+            record = self._unit.get(FACTS, decision.fact)
+            return Fact(record) if record is not None else self._answer(receipt)
         return Fact(Record(decision.fact, receipt.position or 0, receipt.position or 0, body))
-
-    def _holders(self, body: Body) -> list[Record]:
-        """Give the current facts of this scope that hold a unique value of a new one: they are what it supersedes."""
-        if body["type"] is None or body["ephemeral"]:
-            return []
-        rule = self._unit.get(TYPES, body["type"])
-        found: list[Record] = []
-        for paths in rule.body["unique"] if rule is not None else ():
-            where: Where = tuple((tuple(path), walk(body, tuple(path))) for path in paths)
-            if any(value is None for _, value in where):
-                continue
-            page = self._unit.lookup(FACTS, where, group=body["type"], limit=100)
-            found += [
-                record
-                for record in page.rows
-                if all(record.body[name] == body[name] for name in ("sender", "project", "key"))
-                and record.body["deleted_at"] is None
-                and not record.body["ephemeral"]
-                and record.body["valid_until"] is None
-            ]
-        return found
 
     def _origin(self, source: str, trust: float | None, derived_from: Sequence[Fact | str]) -> Body:
         if source not in rules.SOURCES:
@@ -150,7 +139,9 @@ class Facts:
         believed = rules.TRUST[source] if trust is None else trust
         if isinstance(believed, bool) or not isinstance(believed, (int, float)) or not 0 <= believed <= 1:
             raise BadInput(f"trust must be a number from 0 to 1, not {trust!r}.", trust=trust)
-        origins = [each.id if isinstance(each, Fact) else each for each in derived_from]
+        if isinstance(derived_from, (str, Fact)):
+            raise BadInput("derived_from takes a list of facts or their ids.", derived_from=derived_from)
+        origins = [each.id if isinstance(each, Fact) else check_id(each) for each in derived_from]
         for origin in origins:
             believed = min(believed, self.get(origin).body["trust"])
         return {"source": source, "trust": float(believed), "derived_from": origins}
@@ -160,10 +151,13 @@ class Facts:
         start = now if valid_from is None else to_micros(valid_from, zone)
         end = None if valid_until is None else to_micros(valid_until, zone)
         rules.check_interval(start, end)
+        expiry = now + to_duration(ttl) if ttl is not None else None
+        if expiry is not None and expiry > LATEST:
+            raise BadInput(f"ttl {ttl!r} ends after the year 9999; leave it out.", ttl=ttl)
         return {
             "valid_from": start,
             "valid_until": end,
-            "expires_at": now + to_duration(ttl) if ttl is not None else None,
+            "expires_at": expiry,
             "created_at": now,
             "updated_at": now,
             "last_seen": now,
@@ -173,13 +167,16 @@ class Facts:
         }
 
     def _answer(self, receipt: Receipt) -> Fact:
-        """Give the fact that an earlier attempt of an operation wrote."""
+        """Give the fact that an earlier attempt of an operation wrote, as it was then."""
         position = receipt.position or 0
         entry = self._unit.store.log(self._unit.space, LogQuery(low=position, high=position + 1))[0]
         keys = [change.key for change in entry.changes if change.collection == FACTS.name]
         if not keys:
             raise BadInput(f"Operation {receipt.operation!r} was used for something else.", operation=receipt.operation)
-        return self.get(keys[-1])
+        record = state_of(self._unit.store, self._unit.space, FACTS.name, keys[-1], position)
+        if record is None:
+            raise NotFound(f"Fact {keys[-1]!r}, which operation {receipt.operation!r} wrote, was forgotten.")
+        return Fact(record)
 
     def find(
         self,
@@ -197,6 +194,8 @@ class Facts:
         :param session: a session whose ephemeral value of the key comes before the long-term one.
         """
         if id is not None:
+            if any(given is not None for given in (sender, project, session, key, valid_at)):
+                raise BadInput("Name the fact by its id, or by key and scope, not by both.", id=id)
             record = self._unit.get(FACTS, id.id if isinstance(id, Fact) else check_id(id))
             return Fact(record) if record is not None else None
         if key is None:
@@ -208,8 +207,7 @@ class Facts:
         now = self._unit.now()
         moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
         for each in scopes:
-            page = self._unit.scan(FACTS, "subject", (rules.subject_of(each),), low=moment + 1, limit=1000)
-            for record in page.rows:
+            for record in self._unit.members(FACTS, "subject", (rules.subject_of(each),), moment + 1):
                 if rules.is_current(record.body, moment, now):
                     return Fact(record)
         return None
@@ -253,6 +251,8 @@ class Facts:
         :param scan_limit: look at no more facts than this; a page that stopped for it says so.
         :raises BadInput: for a malformed path, cursor or limit.
         """
+        check_limit(limit)
+        check_int("scan_limit", scan_limit, 1)
         conditions = parse_where(where)
         now = self._unit.now()
         moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
@@ -327,14 +327,19 @@ class Facts:
 
         The patch is applied to the fact as it is now, whatever ``fact`` was read as; two patches at once both count.
 
-        :raises NotFound, BadInput, Conflict: when there is no such fact, its value is not an object, or it was deleted.
+        :raises NotFound, BadInput, Conflict: when there is no such fact, its value is not an object, it was deleted, or
+            another fact of the same scope says the same already.
         """
 
         def decide(record: Record, now: int) -> Change:
             if not isinstance(record.body["payload"], dict) or not isinstance(patch, dict):
                 raise BadInput(f"Only an object can be patched, with an object; fact {record.key} is put anew instead.")
-            merged = rules.merge(record.body["payload"], patch)
-            return rules.decide_patch(record, to_payload(self._types.checked(record.body["type"], merged)), now), ()
+            merged = self._types.patched(record.body["type"], record.body["payload"], patch)
+            body = rules.patched(record, to_payload(merged), now)
+            if body["subject"] == record.body["subject"]:
+                return rules.decide_patch(record, body, (), now), ()
+            group, unchanged = self._unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
+            return rules.decide_patch(record, body, group, now), (unchanged,)
 
         return self._change(fact, decide, operation)
 
@@ -380,6 +385,49 @@ class Facts:
         if record is None:
             raise NotFound(f"There is no fact {key!r}.", id=key)
         return record
+
+
+def placed(unit: Unit, body: Body, now: int) -> tuple[list[Record], Expectation, list[Expectation]]:
+    """Give the live facts that a new body repeats or supersedes: those of its group from its beginning on, and the
+    ones that hold a unique value of it and may be replaced. With what must still be so of both at the commit."""
+    group, unchanged = unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
+    members = {record.key: record for record in group}
+    beside = {record.key: record for record in _holders(unit, body, now) if record.key not in members}
+    expected: list[Expectation] = [AtRevision(FACTS.name, each.key, each.revision) for each in beside.values()]
+    return [*members.values(), *beside.values()], unchanged, expected
+
+
+def _holders(unit: Unit, body: Body, now: int) -> list[Record]:
+    if body["type"] is None or body["ephemeral"]:
+        return []
+    rule = unit.get(TYPES, body["type"])
+    found: list[Record] = []
+    for paths in rule.body["unique"] if rule is not None else ():
+        where: Where = tuple((tuple(path), walk(body, tuple(path))) for path in paths)
+        if any(value is None for _, value in where):
+            continue
+        cursor: Cursor | None = None
+        while True:
+            page = _typed(unit, body["type"], where, cursor)
+            found += [record for record in page.rows if _holds(record.body, body, now)]
+            if page.cursor is None:
+                break
+            cursor = page.cursor
+    return found
+
+
+def _typed(unit: Unit, type: str, where: Where, after: Cursor | None) -> Page:
+    """Give one page of the facts of a type that match."""
+    if any(is_indexed("payload", path, value) for path, value in where):
+        return unit.lookup(FACTS, where, group=type, after=after, limit=100)
+    return unit.scan(FACTS, "type", (type,), where=where, after=after, limit=100)
+
+
+def _holds(old: Body, new: Body, now: int) -> bool:
+    if old["deleted_at"] is not None or old["ephemeral"] or old["valid_until"] is not None:
+        return False
+    # one whose time to live is over makes room, wherever it stands
+    return rules.is_expired(old, now) or all(old[name] == new[name] for name in ("sender", "project", "key"))
 
 
 def check_project(project: str | None) -> str | None:
@@ -433,6 +481,6 @@ def _from_cursor(text: str | None) -> Cursor | None:
     if text is None:
         return None
     order, slash, key = text.partition("/") if isinstance(text, str) else ("", "", "")
-    if not slash or not (order.isdigit() or not order) or not key:
+    if not slash or not ((order.isascii() and order.isdigit()) or not order) or not key:
         raise BadInput(f"{text!r} is no cursor of a page of facts.", after=text)
     return Cursor(int(order) if order else "", key)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Literal
 
-from amber.errors import BadInput, NotFound, UndoConflict
+from amber.errors import BadInput, Conflict, NotFound, UndoConflict
+from amber.model.batch import Put
+from amber.model.bounds import check_int, check_name
 from amber.model.collection import Record
-from amber.model.fact import FACTS, Fact
+from amber.model.fact import FACTS, Fact, decide_return, overlapped
 from amber.model.history import Change, Diff, Difference, Entry, Undone
 from amber.model.times import from_micros, to_micros
-from amber.model.undo import Image, comparable, decide_undo
+from amber.model.undo import Image, Reversal, comparable, decide_undo
 from amber.services.past import entries_after, states_at
 from amber.services.unit import Unit
+from amber.store.arguments import check_limit
+from amber.store.contract import Change as StoredChange
 from amber.store.contract import LogEntry, LogQuery, Receipt
 
 Moment = int | str | datetime
@@ -22,6 +27,8 @@ Kind = Literal["change", "undo", "redo", "purge"]
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
 MAX_UNDO = 1_000
+#: What says where a fact stands among those of its key.
+_PLACE = ("subject", "valid_from", "valid_until", "deleted_at", "expires_at")
 
 
 class History:
@@ -43,22 +50,26 @@ class History:
         actor: str | None = None,
     ) -> list[Entry]:
         """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
-        found = self._log(LogQuery(high=before, session=session, actor=actor, limit=limit))
-        return [self._entry(each) for each in found]
+        check_limit(limit)
+        if before is not None:
+            check_int("before", before)
+        marks = _Marks(self._raw)
+        return [self._entry(each, marks) for each in islice(self._newest(session, actor, before), limit)]
 
     def get(self, position: int) -> Entry:
         """Give one entry.
 
         :raises NotFound: when the log has no such position.
         """
-        return self._entry(self._raw(position))
+        return self._entry(self._raw(position), _Marks(self._raw))
 
     def of(self, fact: Fact | str, *, limit: int = 100) -> list[Entry]:
         """Give the entries that changed a fact, newest first; also of one that is gone."""
         key = fact.id if isinstance(fact, Fact) else fact
         if not isinstance(key, str) or not key:
             raise BadInput(f"Name a fact by its id, not {key!r}.", id=key)
-        return [self._entry(each) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
+        marks = _Marks(self._raw)
+        return [self._entry(each, marks) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
 
     def undo(
         self,
@@ -120,9 +131,10 @@ class History:
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
-        if self._is_undone(entry):
+        marks = _Marks(self._raw)
+        if marks.is_undone(entry):
             raise UndoConflict(f"Position {position} is undone already.", position=position)
-        if self._kind(entry) == "purge":
+        if marks.kind(entry) == "purge":
             raise UndoConflict(f"Position {position} forgot something, which is final.", position=position)
         return entry
 
@@ -130,8 +142,9 @@ class History:
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_UNDO:
             raise BadInput(f"last must be an int from 1 to {MAX_UNDO}, not {n!r}.", last=n)
         found: list[LogEntry] = []
+        marks = _Marks(self._raw)
         for entry in self._newest(session, actor):
-            if self._kind(entry) == kind and not self._is_undone(entry):
+            if marks.kind(entry) == kind and not marks.is_undone(entry):
                 found.append(entry)
             if len(found) == n:
                 break
@@ -140,11 +153,16 @@ class History:
             raise NotFound(f"There is nothing to {'undo' if kind == 'change' else 'redo'}{whose}.")
         return found
 
-    def _newest(self, session: str | None, actor: str | None) -> Iterator[LogEntry]:
-        high: int | None = None
+    def _newest(self, session: str | None, actor: str | None, before: int | None = None) -> Iterator[LogEntry]:
+        for what, name in (("session", session), ("actor", actor)):
+            if name is not None:
+                check_name(what, name)
+        high = before
+        # the store finds by one name; when both are given, the other one is compared here
+        asked = None if session is not None else actor
         while True:
-            chunk = self._log(LogQuery(high=high, session=session, actor=actor, limit=50))
-            yield from chunk
+            chunk = self._log(LogQuery(high=high, session=session, actor=asked, limit=50))
+            yield from (entry for entry in chunk if actor is None or entry.actor == actor)
             if len(chunk) < 50:
                 return
             high = chunk[-1].position
@@ -163,9 +181,19 @@ class History:
     def _take_back(
         self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
     ) -> Undone:
-        images = [Image(entry.position, *change[:8]) for entry in entries for change in reversed(entry.changes)]
-        current = self._current({(image.collection, image.key) for image in images})
+        current = self._current({(change.collection, change.key) for entry in entries for change in entry.changes})
+        images = [
+            Image(entry.position, *self._with_after(entry.position, change, current)[:8])
+            for entry in entries
+            for change in reversed(entry.changes)
+        ]
+        for entry in entries:
+            # of additions nothing else tells that somebody took them back before their documents were read
+            adds = any(change.kind == "add" for change in entry.changes)
+            if adds and self._raw(entry.position).undone_by != entry.undone_by:
+                raise Conflict(f"Position {entry.position} was undone or redone meanwhile.")
         reversal = decide_undo(images, current, self._unit.store.collections, force=force)
+        self._settle(reversal, current, force)
         positions = tuple(entry.position for entry in entries)
         receipt = self._unit.commit(
             reversal.writes,
@@ -177,6 +205,48 @@ class History:
         )
         documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
         return Undone(receipt.position or 0, positions, documents)
+
+    def _settle(self, reversal: Reversal, current: Mapping[tuple[str, str], Record], force: bool) -> None:
+        """See that what comes back takes no place that another fact holds now; with force it supersedes that one."""
+        now = self._unit.now()
+        bodies = {write.key: write.body for write in reversal.writes if isinstance(write, Put)}
+        touched = {write.key for write in reversal.writes if write.collection == FACTS.name}
+        held: dict[tuple[str, str], str] = {}
+        for write in [*reversal.writes]:
+            if not isinstance(write, Put) or write.collection != FACTS.name:
+                continue
+            old = current.get((FACTS.name, write.key))
+            if old is not None and all(old.body[name] == write.body[name] for name in _PLACE):
+                continue
+            group, unchanged = self._unit.group(
+                FACTS, "subject", (write.body["subject"],), write.body["valid_from"] + 1
+            )
+            others = [each for each in group if each.key not in touched]
+            reversal.expectations.append(unchanged)
+            holders = overlapped(write.key, write.body, others, now)
+            held |= {(FACTS.name, each.key): write.key for each in holders}
+            if force:
+                ids = [self._unit.new_id() for _ in holders]
+                reversal.writes.extend(decide_return(write.key, bodies[write.key], holders, ids, now))
+                touched |= {each.key for each in holders}
+        if held and not force:
+            named = "; ".join(f"{name}/{key} holds the place of {other}" for (name, key), other in held.items())
+            raise UndoConflict(f"Can not undo: {named}. Delete or undo that first, or force it.", documents=tuple(held))
+
+    def _with_after(
+        self, position: int, change: StoredChange, current: Mapping[tuple[str, str], Record]
+    ) -> StoredChange:
+        """Give a change with its after-image, which the log keeps of an append only as what the next change found."""
+        place = (change.collection, change.key)
+        if change.kind != "append" or change.purged:
+            return change
+        if place in current and current[place].revision == position:
+            return change._replace(after=current[place].body)
+        for entry in self._log(LogQuery(low=position + 1, key=place, reverse=False, limit=1)):
+            for later in entry.changes:
+                if (later.collection, later.key) == place:
+                    return change._replace(after=later.before)
+        return change
 
     def _current(self, places: set[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         store, space = self._unit.store, self._unit.space
@@ -246,22 +316,13 @@ class History:
     def _raw(self, position: int) -> LogEntry:
         if not isinstance(position, int) or isinstance(position, bool):
             raise BadInput(f"A position is an int, not {position!r}.", position=position)
-        found = self._log(LogQuery(low=position, high=position + 1, limit=1)) if position > 0 else []
+        there = 0 < position <= self.position()
+        found = self._log(LogQuery(low=position, high=position + 1, limit=1)) if there else []
         if not found:
             raise NotFound(f"The log has no position {position}.", position=position)
         return found[0]
 
-    def _is_undone(self, entry: LogEntry) -> bool:
-        return any(not self._is_undone(self._raw(by)) for by in reversed(entry.undone_by))
-
-    def _kind(self, entry: LogEntry) -> Kind:
-        if not entry.undoes:
-            return "purge" if not entry.changes and entry.operation == f"purge/{entry.position}" else "change"
-        if len(entry.undoes) == 1 and self._kind(self._raw(entry.undoes[0])) == "undo":
-            return "redo"
-        return "undo"
-
-    def _entry(self, entry: LogEntry) -> Entry:
+    def _entry(self, entry: LogEntry, marks: _Marks) -> Entry:
         changes = tuple(
             Change(each.collection, each.key, each.kind, each.before, each.after, each.deltas, each.purged)
             for each in entry.changes
@@ -273,11 +334,51 @@ class History:
             entry.reason,
             entry.session,
             entry.operation,
-            self._kind(entry),
+            marks.kind(entry),
             entry.undoes,
-            self._is_undone(entry),
+            marks.is_undone(entry),
             changes,
         )
+
+
+class _Marks:
+    """Which entries are changes, undos and redos, and which are taken back; each is worked out once."""
+
+    def __init__(self, read: Callable[[int], LogEntry]) -> None:
+        self._read = read
+        self._undone: dict[int, bool] = {}
+        self._kinds: dict[int, Kind] = {}
+
+    def is_undone(self, entry: LogEntry) -> bool:
+        """Tell whether an entry is taken back by one that is not taken back itself."""
+        pending = [entry]
+        while pending:
+            current = pending[-1]
+            known = [self._undone.get(by) for by in current.undone_by]
+            if False in known or None not in known:
+                self._undone[current.position] = False in known
+                pending.pop()
+            else:
+                # the newest first: most often it decides
+                pending.append(self._read(max(by for by in current.undone_by if by not in self._undone)))
+        return self._undone[entry.position]
+
+    def kind(self, entry: LogEntry) -> Kind:
+        """Tell what an entry is: a redo takes one undo back, an undo anything else."""
+        chain = [entry]
+        while chain[-1].position not in self._kinds and len(chain[-1].undoes) == 1:
+            chain.append(self._read(chain[-1].undoes[0]))
+        for each in reversed(chain):
+            if each.position in self._kinds:
+                continue
+            kind: Kind = "undo"
+            if not each.undoes:
+                is_purge = not each.changes and each.operation == f"purge/{each.position}"
+                kind = "purge" if is_purge else "change"
+            elif len(each.undoes) == 1 and self._kinds[each.undoes[0]] == "undo":
+                kind = "redo"
+            self._kinds[each.position] = kind
+        return self._kinds[entry.position]
 
 
 def _common(sessions: Iterator[str | None]) -> str | None:

@@ -35,14 +35,25 @@ class PastUnit(Overlaid):
     def _seen(self, collection: str) -> dict[str, Record | None]:
         states = self._states.get(collection)
         if states is None:
-            states = self._states[collection] = States(self.store, self.space, collection, self.position)
+            states = States(self.store, self.space, collection, self.position)
+            states = self._states.setdefault(collection, states)
         return states.changed()
+
+    def get(self, collection: Collection, key: str) -> Record | None:
+        record = self._base(collection.name, key)
+        # after the store was read, so that what was changed in between is seen as it was
+        seen = self._seen(collection.name)
+        return seen.get(key, record)
 
     def group(
         self, collection: Collection, index: str, equal: tuple[Order, ...], low: Order | None = None
     ) -> tuple[list[Record], Unchanged]:
         rows = self.scan(collection, index, equal, low=low, limit=MAX_GROUP).rows
         return rows, Unchanged(collection.name, index, equal, self.position, len(rows), low)
+
+    def first_receipt(self, operation: str | None) -> Receipt | None:
+        # what every write asks first
+        return self.commit()
 
     def commit(self, *_: Any, **__: Any) -> Receipt:
         raise Unsupported(f"This is the memory as it was at position {self.position}: it can only be read.")

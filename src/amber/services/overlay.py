@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from amber.model.collection import Body, Collection, Order, Record
@@ -19,6 +19,10 @@ class Overlaid(Unit, ABC):
     def _seen(self, collection: str) -> dict[str, Record | None]:
         """Give the documents of a collection that are seen otherwise; None for one that is not there."""
 
+    def _near(self, collection: Collection, index: str, equal: tuple[Order, ...]) -> Iterable[str]:
+        """Name the documents seen otherwise that an index may find under these values."""
+        return self._seen(collection.name)
+
     def get(self, collection: Collection, key: str) -> Record | None:
         seen = self._seen(collection.name)
         return seen[key] if key in seen else self._base(collection.name, key)
@@ -31,15 +35,18 @@ class Overlaid(Unit, ABC):
         return {key: record for key, record in found if record is not None}
 
     def scan(self, collection: Collection, index: str, equal: Sequence[Order] = (), **options: Any) -> Page:
+        limit, reverse = options.get("limit", 100), options.get("reverse", False)
+        more = len(self._seen(collection.name))
+        base = super().scan(collection, index, equal, **{**options, "limit": min(limit + more, MAX_PAGE)})
+        # after the store was read, so that what was changed in between is seen as it is here
         seen = self._seen(collection.name)
         if not seen:
-            return super().scan(collection, index, equal, **options)
-        limit, reverse = options.get("limit", 100), options.get("reverse", False)
-        base = super().scan(collection, index, equal, **{**options, "limit": min(limit + len(seen), MAX_PAGE)})
+            return base
         declared = collection.by_name[index]
         rows = [(Cursor(_order(collection, index, row.body), row.key), row) for row in base.rows if row.key not in seen]
         low, high, after, where = (options.get(name) for name in ("low", "high", "after", "where"))
-        for key, record in seen.items():
+        for key in self._near(collection, index, tuple(equal)):
+            record = seen.get(key)
             if record is None or not matches(record.body, where or ()):
                 continue
             for each, order in collection.index_rows(declared, record.body):
@@ -54,9 +61,10 @@ class Overlaid(Unit, ABC):
         return _cut(rows, limit, base)
 
     def lookup(self, collection: Collection, where: Where, **options: Any) -> Page:
-        seen = self._seen(collection.name)
         limit, after, group = options.get("limit", 100), options.get("after"), options.get("group")
-        base = super().lookup(collection, where, **{**options, "limit": min(limit + len(seen), MAX_PAGE)})
+        more = len(self._seen(collection.name))
+        base = super().lookup(collection, where, **{**options, "limit": min(limit + more, MAX_PAGE)})
+        seen = self._seen(collection.name)
         index = collection.field_index
         rows = [(Cursor("", row.key), row) for row in base.rows if row.key not in seen]
         for key, record in seen.items():

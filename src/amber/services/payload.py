@@ -48,7 +48,10 @@ def _cleaned(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadInput("The keys of an object must be texts.", value=value)
-        return {clean_text(key): _cleaned(member, depth + 1) for key, member in value.items()}
+        cleaned = {clean_text(key): _cleaned(member, depth + 1) for key, member in value.items()}
+        if len(cleaned) < len(value):
+            raise BadInput("Two keys of an object become the same when lone surrogates are replaced.", value=value)
+        return cleaned
     if isinstance(value, (list, tuple)):
         return [_cleaned(item, depth + 1) for item in value]
     return value

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from amber.errors import BadInput, Unsupported
-from amber.model.bounds import check_name
+from amber.model.bounds import check_int, check_name
 from amber.model.collection import Collection, Record
 from amber.model.fact import FACTS, Fact, is_current
 from amber.model.message import MESSAGES, Message
@@ -16,7 +16,7 @@ from amber.search.plan import make_plan
 from amber.search.query import Term, query_terms
 from amber.search.ranking import Candidate as Ranking
 from amber.search.ranking import Statistics, score
-from amber.search.snippet import Snippet, snippet
+from amber.search.snippet import Snippet, WeightedToken, snippet
 from amber.services.facts import check_project
 from amber.services.moment import PastUnit
 from amber.services.unit import Unit
@@ -29,30 +29,74 @@ _SCALE = 1_000
 _COLLECTIONS: dict[str, Collection] = {"fact": FACTS, "message": MESSAGES}
 
 
-class Hit(NamedTuple):
-    """Something found: ``kind`` is ``fact`` or ``message``, ``item`` the fact or message itself. ``snippet`` is the
-    part of the text that matches, each match in square brackets; ``spans`` tells where the matches lie in it when it
-    is read without the brackets. ``why`` names the words that were found."""
+class Hit:
+    """Something found: ``kind`` is ``fact`` or ``message``, ``item`` the fact or message itself, ``source`` where it
+    came from (a fact's source, a message's role). ``why`` names the tokens that were found."""
 
-    kind: str
-    id: str
-    text: str
-    snippet: str
-    spans: tuple[tuple[int, int], ...]
-    score: float
-    sender: str | None
-    project: str | None
-    session: str | None
-    at: datetime | None
-    source: str
-    why: tuple[str, ...]
-    item: Fact | Message
+    __slots__ = ("_passage", "_planned", "at", "item", "kind", "score", "source", "text", "why")
+
+    def __init__(
+        self,
+        kind: str,
+        item: Fact | Message,
+        text: str,
+        score: float,
+        at: datetime | None,
+        source: str,
+        why: tuple[str, ...],
+        planned: Sequence[WeightedToken],
+    ) -> None:
+        self.kind, self.item, self.text, self.score = kind, item, text, score
+        self.at, self.source, self.why, self._planned = at, source, why, planned
+        self._passage: Snippet | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the fact or message."""
+        return self.item.id
+
+    @property
+    def sender(self) -> str | None:
+        """Whom it is from."""
+        return _text(self.item.body["sender"])
+
+    @property
+    def project(self) -> str | None:
+        """The project that it belongs to."""
+        return _text(self.item.body["project"])
+
+    @property
+    def session(self) -> str | None:
+        """The session that it comes from."""
+        return _text(self.item.body["session"])
+
+    @property
+    def snippet(self) -> str:
+        """The part of the text that matches best, each match in square brackets; worked out when it is asked for."""
+        return self._matched().text
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Where the matches lie in the snippet when it is read without the brackets."""
+        return self._matched().spans
+
+    def _matched(self) -> Snippet:
+        if self._passage is None:
+            self._passage = snippet(self.text, self._planned)
+        return self._passage
 
     def to_dict(self) -> dict[str, Any]:
         """Give the hit as JSON."""
-        shown = self._asdict()
-        del shown["item"]
+        names = ("kind", "id", "text", "snippet", "score", "sender", "project", "session", "source")
+        shown = {name: getattr(self, name) for name in names}
         return {**shown, "at": self.at.isoformat() if self.at is not None else None, "why": list(self.why)}
+
+    def __repr__(self) -> str:
+        return f"Hit({self.kind} {self.id!r}, score={self.score:.2f}, {self.snippet!r})"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def recall(
@@ -73,8 +117,7 @@ def recall(
     if isinstance(unit, PastUnit):
         raise Unsupported("There is no search in the past yet; read facts at that moment, or search now.")
     filter = _filter(unit, sender, project, session, type, kinds, since, until)
-    if not isinstance(limit, int) or not 1 <= limit <= 1_000:
-        raise BadInput(f"limit must be an int from 1 to 1,000, not {limit!r}.", limit=limit)
+    check_int("limit", limit, 1, 1_000)
     if not isinstance(question, str):
         raise BadInput(f"A question is a text, not {question!r}.", question=question)
     terms = query_terms(question[:MAX_QUESTION])
@@ -87,16 +130,21 @@ def recall(
     clauses = [contract.Clause((term.token,), max(1, round(term.weight * _SCALE))) for term in plan.terms]
     if not clauses:
         return []
-    hits: list[Hit] = []
     wanted = max(300, 3 * limit)
-    candidates = unit.store.candidates(unit.space, clauses, filter, also=[term.token for term in terms], limit=wanted)
-    for ranked in _rank(unit, candidates, terms, stats):
-        hit = _hit(ranked, terms, plan.terms, session, moment, now)
-        if hit is not None:
-            hits.append(hit)
-        if len(hits) == limit:
-            break
-    return hits
+    while True:
+        also = [term.token for term in terms]
+        candidates = unit.store.candidates(unit.space, clauses, filter, also=also, limit=wanted)
+        hits: list[Hit] = []
+        for ranked in _rank(unit, candidates, terms, stats):
+            hit = _hit(ranked, terms, plan.terms, session, moment, now)
+            if hit is not None:
+                hits.append(hit)
+            if len(hits) == limit:
+                return hits
+        if len(candidates) < wanted or wanted == contract.MAX_PAGE:
+            return hits
+        # facts that are not current or not of this session took the places
+        wanted = min(wanted * 6, contract.MAX_PAGE)
 
 
 def _filter(
@@ -112,12 +160,11 @@ def _filter(
     for what, value in (("sender", sender), ("session", session), ("type", type)):
         if value is not None:
             check_name(what, value)
-    unknown = [kind for kind in kinds if kind not in _COLLECTIONS]
-    if unknown or not kinds or isinstance(kinds, str):
+    if not isinstance(kinds, (tuple, list, set, frozenset)) or not kinds or not set(kinds) <= set(_COLLECTIONS):
         raise BadInput(f"kinds are {tuple(_COLLECTIONS)}, not {kinds!r}.", kinds=kinds)
     zone = unit.context.zone
     return contract.SearchFilter(
-        tuple(_COLLECTIONS[kind].name for kind in kinds) if len(kinds) < len(_COLLECTIONS) else (),
+        tuple(each.name for kind, each in _COLLECTIONS.items() if kind in kinds),
         sender,
         check_project(project),
         session,
@@ -156,7 +203,7 @@ def _rank(
 
 
 def _hit(
-    found: _Found, terms: Sequence[Term], planned: Sequence[Any], session: str | None, moment: int, now: int
+    found: _Found, terms: Sequence[Term], planned: Sequence[WeightedToken], session: str | None, moment: int, now: int
 ) -> Hit | None:
     body = found.record.body
     why = tuple(term.token for term in terms if term.token in found.counts)
@@ -164,36 +211,7 @@ def _hit(
         if (body["ephemeral"] and session is None) or not is_current(body, moment, now):
             return None
         fact = Fact(found.record)
-        part, at, source = snippet(fact.text, planned), from_micros(body["created_at"]), body["source"]
-        return _make("fact", fact, fact.text, part, found.score, at, source, why)
+        at = from_micros(body["created_at"])
+        return Hit("fact", fact, fact.text, found.score, at, body["source"], why, planned)
     message = Message(found.record)
-    part = snippet(body["text"], planned)
-    return _make("message", message, body["text"], part, found.score, message.at, body["role"], why)
-
-
-def _make(
-    kind: str,
-    item: Fact | Message,
-    text: str,
-    part: Snippet,
-    score: float,
-    at: datetime | None,
-    source: str,
-    why: tuple[str, ...],
-) -> Hit:
-    body = item.body
-    return Hit(
-        kind,
-        item.id,
-        text,
-        part.text,
-        part.spans,
-        score,
-        body["sender"],
-        body["project"],
-        body["session"],
-        at,
-        source,
-        why,
-        item,
-    )
+    return Hit("message", message, body["text"], found.score, message.at, body["role"], why, planned)

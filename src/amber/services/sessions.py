@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amber.errors import BadInput, NotFound
-from amber.model.batch import MAX_GROUP, AtRevision, Delete, Expectation, Write
-from amber.model.bounds import check_name
+from amber.errors import NotFound
+from amber.model.batch import AtRevision, Delete
+from amber.model.bounds import check_int, check_name
 from amber.model.collection import Record
-from amber.model.fact import FACTS, Fact, decide_promote, subject_of
+from amber.model.fact import FACTS, Fact, decide_promote, is_expired, promoted
 from amber.model.message import MESSAGES, SESSIONS, Message, Session
-from amber.services.facts import check_project
+from amber.services.buffer import BufferedUnit
+from amber.services.facts import check_project, placed
 from amber.services.unit import Unit
-from amber.store.contract import Cursor, LogQuery
+from amber.store.arguments import check_limit
+from amber.store.contract import Change, Cursor, LogQuery, Receipt
 
 
 class Sessions:
@@ -46,10 +48,13 @@ class Sessions:
         :param retracted: also give text that was edited and sent again.
         """
         check_name("session", session)
+        check_limit(limit)
+        check_int("after", after, -1)
         found: list[Message] = []
         cursor: Cursor | None = None
         while len(found) < limit:
-            page = self._unit.scan(MESSAGES, "session", (session,), low=after + 1, after=cursor, limit=limit)
+            low = min(after + 1, 2**63 - 1)
+            page = self._unit.scan(MESSAGES, "session", (session,), low=low, after=cursor, limit=limit)
             found += [Message(record) for record in page.rows if record.body["live"] or retracted]
             if page.cursor is None:
                 break
@@ -68,26 +73,30 @@ class Sessions:
 
     def promote(self, session: str, *, operation: str | None = None) -> list[Fact]:
         """Make a session's ephemeral facts long-term, all or none: each keeps its id, supersedes the value of its key,
-        or repeats the same fact."""
+        or repeats the same fact. Those whose time to live is over stay behind."""
         first = self._unit.first_receipt(operation)
         if first is not None:
-            return self._facts(self._changed(first.position or 0, deleted=False))
+            return self._facts(self._promoted(first))
 
         def attempt() -> list[str]:
-            now, writes, kept = self._unit.now(), list[Write](), list[str]()
-            records, expected = self._ephemeral(session)
-            for record in records:
-                body = {**record.body, "ephemeral": False}
-                low = body["valid_from"] + 1
-                group, unchanged = self._unit.group(FACTS, "subject", (subject_of(body),), low)
-                ids = [self._unit.new_id() for _ in group]
-                decision = decide_promote(record, group, ids, now)
-                writes += decision.writes
-                expected.append(unchanged)
-                kept.append(decision.fact)
-            if writes:
-                self._unit.commit(writes, expected, session=session, operation=operation)
-            return kept
+            now, kept = self._unit.now(), dict[str, str]()
+            records = [record for record in self._ephemeral(session) if not is_expired(record.body, now)]
+            unit = self._unit
+            # each step sees those before it
+            buffer = unit if isinstance(unit, BufferedUnit) else BufferedUnit(unit.context)
+            # the newest value first: an older one of the same key then only enters where it was valid
+            for record in sorted(records, key=lambda each: each.body["valid_from"], reverse=True):
+                members, unchanged, beside = placed(buffer, promoted(record.body, now), now)
+                ids = [self._unit.new_id() for _ in members]
+                decision = decide_promote(record, members, ids, now)
+                expected = [AtRevision(FACTS.name, record.key, record.revision), unchanged, *beside]
+                buffer.commit(decision.writes, expected, session=session)
+                kept[record.key] = decision.fact
+            if buffer is not unit:
+                receipt = buffer.send(session=session, operation=operation, reason=None)
+                if receipt is not None and receipt.repeated:
+                    return self._promoted(receipt)
+            return [kept[record.key] for record in records]
 
         return self._facts(self._unit.retrying(attempt))
 
@@ -96,20 +105,21 @@ class Sessions:
         was promoted or put without ``ephemeral`` stays. An undo brings them back."""
         first = self._unit.first_receipt(operation)
         if first is not None:
-            return len(self._changed(first.position or 0, deleted=True))
+            return self._discarded(first)
 
         def attempt() -> int:
-            records, expected = self._ephemeral(session)
+            records = self._ephemeral(session)
             if records:
                 writes = [Delete(FACTS.name, record.key) for record in records]
-                self._unit.commit(writes, expected, session=session, operation=operation)
+                expected = [AtRevision(FACTS.name, record.key, record.revision) for record in records]
+                receipt = self._unit.commit(writes, expected, session=session, operation=operation)
+                if receipt.repeated:
+                    return self._discarded(receipt)
             return len(records)
 
         return self._unit.retrying(attempt)
 
-    def _ephemeral(self, session: str) -> tuple[list[Record], list[Expectation]]:
-        if not isinstance(session, str):
-            raise BadInput(f"A session is named by a text, not {session!r}.", session=session)
+    def _ephemeral(self, session: str) -> list[Record]:
         check_name("session", session)
         found: list[Record] = []
         cursor: Cursor | None = None
@@ -117,15 +127,26 @@ class Sessions:
             page = self._unit.scan(FACTS, "session", (session,), after=cursor, limit=1000)
             found += [record for record in page.rows if record.body["ephemeral"] and record.body["deleted_at"] is None]
             if page.cursor is None:
-                break
+                return found
             cursor = page.cursor
-        if len(found) > MAX_GROUP:
-            raise BadInput(f"Session {session!r} holds more than {MAX_GROUP} ephemeral facts.", session=session)
-        return found, [AtRevision(FACTS.name, record.key, record.revision) for record in found]
 
-    def _changed(self, position: int, *, deleted: bool) -> list[str]:
-        entry = self._unit.store.log(self._unit.space, LogQuery(low=position, high=position + 1))[0]
-        return [change.key for change in entry.changes if (change.kind == "delete") == deleted]
+    def _changes(self, receipt: Receipt) -> tuple[Change, ...]:
+        position = receipt.position or 0
+        return self._unit.store.log(self._unit.space, LogQuery(low=position, high=position + 1))[0].changes
+
+    def _discarded(self, first: Receipt) -> int:
+        return sum(change.kind == "delete" for change in self._changes(first))
+
+    def _promoted(self, first: Receipt) -> list[str]:
+        """Name the facts that a promotion answered with, in the order of their creation."""
+        found: list[tuple[int, str]] = []
+        for change in self._changes(first):
+            before, after = change.before or {}, change.after or {}
+            entered = before.get("ephemeral") and after and not after["ephemeral"]
+            repeated = before and after and after["mentions"] > before["mentions"]
+            if change.kind == "add" or entered or repeated:
+                found.append((after.get("created_at", 0), change.key))
+        return [key for _, key in sorted(found)]
 
     def _facts(self, ids: list[str]) -> list[Fact]:
         found = self._unit.get_many(FACTS, ids)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 from amber.errors import BadInput, MissingExtra
 from amber.model.batch import Absent, AtRevision, Expectation, Put
 from amber.model.bounds import check_name
 from amber.model.collection import Body
-from amber.model.fact import TYPES
+from amber.model.fact import TYPES, merge
 from amber.services.unit import Unit
 
 
@@ -69,10 +70,32 @@ class Types:
         model = self._models.get(name) if name is not None else None
         if model is None or isinstance(value, model):
             return value
-        try:
-            return model.model_validate(value)
-        except ValueError as error:
-            raise BadInput(f"The value does not fit type {name!r}: {error}", type=name) from error
+        return _validated(name, model, value)
+
+    def patched(self, name: str | None, value: Body, patch: Body) -> Any:
+        """Give the value of a fact with a patch merged in, as its type's model makes it.
+
+        :raises BadInput: when the model refuses it, or has no field for a member of the patch.
+        """
+        merged = merge(value, patch)
+        model = self._models.get(name) if name is not None else None
+        if model is None:
+            return merged
+        computed = set(model.model_computed_fields)
+        aliases = {field.alias for field in model.model_fields.values()}
+        unknown = sorted(set(patch) - set(model.model_fields) - aliases)
+        if unknown and (model.model_config.get("extra") != "allow" or computed & set(unknown)):
+            raise BadInput(f"{model.__name__} has no field {unknown} to patch.", fields=unknown)
+        return _validated(name, model, {key: member for key, member in merged.items() if key not in computed})
+
+
+def _validated(name: str | None, model: Any, value: Any) -> Any:
+    # what was stored carries the names of the fields, whatever their aliases are
+    named = {"by_alias": True, "by_name": True} if "by_name" in signature(model.model_validate).parameters else {}
+    try:
+        return model.model_validate(value, **named)
+    except ValueError as error:
+        raise BadInput(f"The value does not fit type {name!r}: {error}", type=name) from error
 
 
 def _check_model(model: Any) -> None:
@@ -86,8 +109,8 @@ def _check_model(model: Any) -> None:
 
 def _constraints(unique: Sequence[str | Sequence[str]]) -> list[list[list[str]]]:
     """Give constraints as lists of payload paths: ``("a", "b")`` is one over both, ``[("a",), ("b",)]`` are two."""
-    if isinstance(unique, str):
-        raise BadInput(f"unique takes a tuple of field names: ({unique!r},).", unique=unique)
+    if not isinstance(unique, (tuple, list)) or not all(isinstance(each, (str, tuple, list)) for each in unique):
+        raise BadInput(f"unique takes a tuple of field names, like ('email',), not {unique!r}.", unique=unique)
     given = [each for each in unique if isinstance(each, str)]
     if given and len(given) != len(unique):
         raise BadInput(f"unique is either field names or tuples of field names, not both: {unique!r}.", unique=unique)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, NamedTuple, TypeVar
 
-from amber.errors import TooLarge
+from amber.errors import TooLarge, UniqueViolation
 from amber.model.batch import (
     MAX_GROUP,
     Batch,
@@ -97,6 +97,10 @@ class Unit:
         since = max((row.revision for row in rows), default=0)
         return rows, Unchanged(collection.name, index, equal, since, len(rows), low)
 
+    def members(self, collection: Collection, index: str, equal: tuple[Order, ...], low: Order) -> list[Record]:
+        """Give the first members of a group, for a read from which nothing is decided here."""
+        return self.scan(collection, index, equal, low=low, limit=MAX_GROUP).rows
+
     def commit(
         self,
         writes: Sequence[Write],
@@ -125,7 +129,19 @@ class Unit:
 
     def retrying(self, attempt: Callable[[], T]) -> T:
         """Run read, decide, commit until no other writer is in between."""
-        return again(attempt)
+        holders: set[str] = set()
+
+        def once() -> T:
+            try:
+                return attempt()
+            except UniqueViolation as violation:
+                if violation.holder in holders:
+                    # it was there when the decision was made: reading again will not replace it either
+                    violation.retry = "no"  # type: ignore[misc]
+                holders.add(violation.holder)
+                raise
+
+        return again(once)
 
     def first_receipt(self, operation: str | None) -> Receipt | None:
         """Give the receipt of an operation that the caller named and that was committed before."""

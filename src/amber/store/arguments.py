@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amber.errors import BadInput
+from amber.model.bounds import check_int, check_key
 from amber.model.collection import Collection, Index, Order
-from amber.store.contract import MAX_PAGE, Cursor, Selection
+from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
+from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, SearchFilter, Selection
 from amber.store.derive import check_order
+
+#: A look-up asks the field index for this many of its conditions; any more are compared on the bodies.
+MAX_ENTRIES = 20
 
 
 def find_collection(collections: Mapping[str, Collection], name: str) -> Collection:
@@ -57,14 +62,91 @@ def check_scan(
     high: Order | None,
     after: Cursor | None,
     limit: int,
+    where: Where = (),
+    scan_limit: int = SCAN_LIMIT,
 ) -> Index:
     """Check the arguments of a scan, the same on every store."""
     index = check_equal(collection, index_name, equal)
     kind = collection.columns[index.order].kind
-    for value in (low, high, after.order if after is not None else None):
+    for value in (low, high):
         check_order(collection, index.order, kind, value)
+    if after is not None:
+        if after.order is None:
+            raise BadInput("A cursor has an order value; give one that a page gave.", after=after)
+        check_order(collection, index.order, kind, after.order)
+        check_key(after.key)
     check_limit(limit)
+    check_where(where, scan_limit)
     return index
+
+
+def check_lookup(
+    collection: Collection, where: Where, group: str | None, after: Cursor | None, limit: int, scan_limit: int
+) -> list[tuple[str, str]]:
+    """Check the arguments of a look-up and give the (path, value) entries that the field index is asked for."""
+    check_limit(limit)
+    check_where(where, scan_limit)
+    if group is not None:
+        check_key(group)
+    if after is not None:
+        check_key(after.key)
+    index = collection.field_index
+    if index is None:
+        raise BadInput(f"{collection.name} declares no field index.", collection=collection.name)
+    usable = [(path_text(path), scalar(value)) for path, value in where if is_indexed(index.root, path, value)]
+    if not usable:
+        raise BadInput(f"No condition of {where!r} can be answered by the field index.", where=where)
+    # the rest is compared on the bodies: engines bound the terms of one statement
+    return list(dict.fromkeys(usable))[:MAX_ENTRIES]
+
+
+def check_where(where: Where, scan_limit: int) -> None:
+    """Check conditions that were not made by ``parse_where``, and the bound on what they may look at."""
+    for path, value in where:
+        parse_path(path)
+        scalar(value)
+    if type(scan_limit) is not int or scan_limit < 1:
+        raise BadInput(f"scan_limit must be an int of at least 1, not {scan_limit!r}.", scan_limit=scan_limit)
+
+
+def check_claim(collections: Mapping[str, Collection], queue: str, n: int, lease: int, now: int) -> tuple[str, ...]:
+    """Check the arguments of a claim and name the collections that wait in the queue."""
+    check_int("n", n, 1)
+    check_int("lease", lease, 1)
+    check_int("now", now)
+    check_int("now + lease", now + lease)
+    names = tuple(each.name for each in collections.values() if each.queue_name == queue)
+    if not names:
+        raise BadInput(f"No declared collection has the queue {queue!r}.", queue=queue)
+    return names
+
+
+def check_log(query: LogQuery) -> None:
+    """Check a question to the log."""
+    check_limit(query.limit)
+    for value in (query.low, query.high):
+        if value is not None:
+            check_int("position", value)
+    for text in (*(query.key or ()), query.session, query.actor):
+        if text is not None:
+            check_key(text)
+
+
+def check_candidates(clauses: Sequence[Clause], filter: SearchFilter, also: Sequence[str], limit: int) -> list[str]:
+    """Check what a search is asked for and give all its words, each once."""
+    check_limit(limit)
+    for clause in clauses:
+        check_int("weight", clause.weight)
+        if not clause.words:
+            raise BadInput("A clause needs a word.", clause=clause)
+    words = [*also, *(word for clause in clauses for word in clause.words)]
+    for text in (*words, *filter.collections, filter.sender, filter.project, filter.session, filter.type):
+        if text is not None:
+            check_key(text)
+    for value in (filter.since, filter.until):
+        if value is not None:
+            check_int("time", value)
+    return sorted(set(words))
 
 
 def check_limit(limit: int) -> None:
@@ -78,6 +160,8 @@ def check_selection(collections: Mapping[str, Collection], selection: Selection)
     collection = find_collection(collections, selection.collection)
     if (selection.by is None) == (not selection.keys):
         raise BadInput("A purge needs either keys or an index with its values.", selection=selection)
+    for key in selection.keys:
+        check_key(key)
     if selection.by is not None and not check_equal(collection, selection.by, selection.equal).forget:
         raise BadInput(f"Index {collection.name}.{selection.by} is not declared with forget.", index=selection.by)
     return collection

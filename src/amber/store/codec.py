@@ -76,9 +76,9 @@ def check(value: Any) -> None:
     pending: list[tuple[Any, int]] = [(value, 0)]
     while pending:
         current, depth = pending.pop()
-        if depth > MAX_DEPTH:
-            raise TooLarge(f"The value is nested deeper than {MAX_DEPTH} levels.", depth=depth)
         kind = type(current)
+        if depth >= MAX_DEPTH and kind in (dict, list, tuple):
+            raise TooLarge(f"The value is nested deeper than {MAX_DEPTH} levels.", depth=depth)
         if kind is str:
             _check_text(current)
         elif kind is float:

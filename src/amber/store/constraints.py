@@ -14,6 +14,7 @@ Load = Callable[[str, str], Record | None]
 def constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
     """List the unique values that a step gives up and takes, and refuse what immutability forbids.
 
+    :param load: gives rules as the batch leaves them.
     :raises Immutable: unless the batch undoes something.
     """
     collection, before = step.collection, step.before
@@ -35,14 +36,24 @@ def constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
     step.new_unique = collection.unique_values(step.body, new_rule)
 
 
-def judge_unique(steps: Sequence[Step], holders: Callable[[str, str], Iterable[str]]) -> None:
+def judge_unique(
+    steps: Sequence[Step],
+    collections: Mapping[str, Collection],
+    holders: Callable[[str, str], Iterable[str]],
+    members: Callable[[Collection, str], Iterable[tuple[str, Body]]],
+) -> None:
     """Judge unique values at the end of a batch: who newly acquires a value must be its only holder.
 
     A document that breaks a rule registered after it may keep the value that it already had.
 
     :param holders: gives the keys that hold a (constraint, value) before the batch.
+    :param members: gives the documents of a group before the batch; asked when the batch changes its run-time rule.
     :raises UniqueViolation: naming the other holder.
     """
+    fresh = {
+        collection.rule_name(group): _hold(collection, rule, members(collection, group))
+        for collection, group, rule in ruled_groups(steps, collections)
+    }
     released: set[tuple[str, str, str]] = set()
     acquired: dict[tuple[str, str], str] = {}
     for step in steps:
@@ -51,12 +62,22 @@ def judge_unique(steps: Sequence[Step], holders: Callable[[str, str], Iterable[s
         for pair in step.new_unique:
             if pair in step.old_unique:
                 continue
-            others = {key for key in holders(*pair) if key != step.key and (*pair, key) not in released}
+            held = fresh[pair[0]].get(pair[1], ()) if pair[0] in fresh else holders(*pair)
+            others = {key for key in held if key != step.key and (*pair, key) not in released}
             if pair in acquired:
                 others.add(acquired[pair])
             acquired[pair] = step.key
             if others:
                 _refuse_value(step, pair, min(others))
+
+
+def _hold(collection: Collection, rule: Body | None, members: Iterable[tuple[str, Body]]) -> dict[str, list[str]]:
+    held: dict[str, list[str]] = {}
+    for key, body in members:
+        for constraint, value in collection.unique_values(body, rule):
+            if "//" in constraint:
+                held.setdefault(value, []).append(key)
+    return held
 
 
 def _refuse_value(step: Step, pair: tuple[str, str], holder: str) -> None:
@@ -70,10 +91,12 @@ def _refuse_value(step: Step, pair: tuple[str, str], holder: str) -> None:
     )
 
 
-def ruled_groups(steps: Sequence[Step], collections: Mapping[str, Collection]) -> list[tuple[Collection, str]]:
-    """Name the (collection, group) whose run-time rule this commit changes, so that held values are listed anew."""
+def ruled_groups(
+    steps: Sequence[Step], collections: Mapping[str, Collection]
+) -> list[tuple[Collection, str, Body | None]]:
+    """Give the (collection, group, new rule) whose run-time rule this commit changes: held values are listed anew."""
     return [
-        (collection, step.key)
+        (collection, step.key, step.body)
         for step in steps
         for collection in collections.values()
         if collection.rules is not None and collection.rules.collection == step.collection.name

@@ -21,12 +21,15 @@ ChangeKind = Literal["put", "append", "delete", "add"]
 
 #: A scan or look-up with conditions that no index answers looks at this many documents and then says so.
 SCAN_LIMIT = 10_000
+#: The log entries of purges have operations that begin so; a batch can not.
+PURGE = "purge/"
 #: The largest page a read gives.
 MAX_PAGE = 10_000
 
 
 class Receipt(NamedTuple):
-    """The answer to a commit. ``position`` is None when the batch held nothing but touches; ``repeated`` tells that
+    """The answer to a commit. ``position`` is None when nothing was logged (touches, a reschedule, a delete of what is
+    absent); such an operation is not remembered. ``repeated`` tells that
     the operation had been committed before and this is its first receipt."""
 
     position: int | None
@@ -245,7 +248,7 @@ class Store(Protocol):
     def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with. Log entries with no image left lose their actor, reason and session.
+        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and session.
 
         By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
         one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""

@@ -11,6 +11,7 @@ from amber.model.bounds import check_name
 from amber.model.collection import Body, Collection, Facets, Order
 from amber.model.where import field_entries
 
+#: Gives the tokens of a text: none is empty or holds white space, a control character or an ASCII capital letter.
 Analyze = Callable[[str], list[str]]
 
 #: Occurrences of one term in one document are counted up to here (one byte); ranking saturates long before.
@@ -40,11 +41,14 @@ class Derived:
         for name in collection.many:
             self.many[name] = collection.index_rows(collection.by_name[name], body)
         self.due: int | None = body.get(collection.queue.due) if collection.queue is not None else None
+        if self.due is not None:
+            check_order(collection, collection.queue.due if collection.queue is not None else "", "int", self.due)
         self.entries: list[tuple[str, str]] = []
         self.group = ""
         if collection.field_index is not None:
             self.entries = field_entries(collection.field_index.root, body.get(collection.field_index.root))
             self.group = body.get(collection.field_index.group) or ""
+            check_order(collection, collection.field_index.group, "text", self.group)
         self.terms: Counter[str] | None = None
         self.length = 0
         self.facets = Facets()

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from amber.errors import BadInput, TooLarge
 from amber.model import batch as b
-from amber.model.bounds import MAX_SPACE, check_name, check_text
-from amber.model.collection import Collection
+from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name, check_text
+from amber.model.collection import Body, Collection
 from amber.store.arguments import check_equal, find_collection
 from amber.store.codec import encode
+from amber.store.contract import PURGE
 from amber.store.derive import Analyze, Derived, check_order
 
 
@@ -32,8 +33,11 @@ def prepare(
     """
     check_name("space", batch.space, MAX_SPACE)
     check_name("operation", batch.operation)
-    if type(batch.at) is not int:
-        raise BadInput(f"The time of a batch must be integer microseconds, not {batch.at!r}.", at=batch.at)
+    if batch.operation.startswith(PURGE):
+        raise BadInput(f"Operations that begin with {PURGE!r} are those of purges.", operation=batch.operation)
+    check_int("at", batch.at)
+    for target in batch.undoes:
+        check_int("undoes", target, 1)
     for name in ("actor", "reason", "session"):
         check_text(name, getattr(batch, name))
     if len(batch.writes) > max_writes:
@@ -41,11 +45,13 @@ def prepare(
     derived: list[Derived | None] = []
     total = 0
     for write in batch.writes:
+        if not isinstance(write, b.Write):
+            raise BadInput(f"A batch holds writes, not {write!r}.", write=write)
         collection = find_collection(collections, write.collection)
         check_name("key", write.key, b.MAX_KEY)
         if isinstance(write, (b.Put, b.Append)):
-            encoded = encode(write.body)
-            total += len(encoded)
+            encoded = _encode_body(write.body)
+            total += len(encoded) if encoded.isascii() else len(encoded.encode())
             derived.append(Derived(collection, write.body, encoded, analyze))
             continue
         _check_small(write, collection)
@@ -56,42 +62,64 @@ def prepare(
     return Prepared(batch, derived)
 
 
+def _encode_body(body: Body) -> str:
+    if type(body) is not dict:
+        raise BadInput(f"The body of a document must be a dict, not {type(body).__name__}.", body=body)
+    return encode(body)
+
+
 def _check_small(write: b.Write, collection: Collection) -> None:
     if isinstance(write, b.Add):
-        if type(write.n) is not int:
-            raise BadInput(f"Add needs an int, not {write.n!r}.", n=write.n)
+        check_int("n", write.n)
+        if write.at_most is not None:
+            check_int("at_most", write.at_most)
         if write.field not in collection.counters:
             raise BadInput(f"{collection.name} does not declare {write.field!r} as a counter.", field=write.field)
         if write.initial is not None:
-            encode(write.initial)
+            _encode_body(write.initial)
     elif isinstance(write, b.Touch):
-        other = sorted(set(write.values) - collection.touchable)
+        if not isinstance(write.values, Mapping):
+            raise BadInput(f"A touch needs a mapping of fields to values, not {write.values!r}.", values=write.values)
+        other = [name for name in write.values if name not in collection.touchable]
         if other:
             raise BadInput(f"{collection.name} does not declare {other} as touchable.", fields=other)
         encode(dict(write.values))
     elif isinstance(write, b.Reschedule):
         if collection.queue is None:
             raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
-        if type(write.due_at) is not int:
-            raise BadInput(f"due_at must be integer microseconds, not {write.due_at!r}.")
+        check_int("due_at", write.due_at)
+        if write.attempts is not None:
+            check_int("attempts", write.attempts, 0)
 
 
 def _check_expectations(expectations: Iterable[b.Expectation], collections: Mapping[str, Collection]) -> None:
     for expectation in expectations:
         if isinstance(expectation, b.NotPurged):
             _check_group(len(expectation.sources))
-            for name, _ in expectation.sources:
+            check_int("since", expectation.since)
+            for name, key in expectation.sources:
                 find_collection(collections, name)
+                check_key(key)
             continue
+        if not isinstance(expectation, b.Expectation):
+            raise BadInput(f"A batch expects expectations, not {expectation!r}.", expectation=expectation)
         collection = find_collection(collections, expectation.collection)
         if isinstance(expectation, b.Unchanged):
             _check_group(expectation.size)
+            check_int("since", expectation.since)
             index = check_equal(collection, expectation.by, expectation.equal)
             check_order(collection, index.order, collection.columns[index.order].kind, expectation.low)
-        elif isinstance(expectation, b.Leased) and collection.queue is None:
-            raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
+            continue
+        check_key(expectation.key)
+        if isinstance(expectation, b.AtRevision):
+            check_int("revision", expectation.revision)
+        elif isinstance(expectation, b.Leased):
+            check_int("epoch", expectation.epoch)
+            if collection.queue is None:
+                raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
 
 
 def _check_group(size: int) -> None:
+    check_int("size", size, 0)
     if size > b.MAX_GROUP:
         raise TooLarge(f"A batch can expect something of {b.MAX_GROUP} documents at a time, not {size}.", size=size)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from amber.errors import BadInput, Conflict, LimitReached, NotFound
 from amber.model import batch as b
-from amber.model.collection import Collection
+from amber.model.collection import Collection, Record
 from amber.store.codec import encode
 from amber.store.constraints import Load, constrain
 from amber.store.contract import ChangeKind
@@ -40,6 +40,14 @@ def resolve(
             step = Step(collections[write.collection], write.key, load(write.collection, write.key))
             steps[place] = step
         _apply(step, write, derived)
+
+    def load_after(collection: str, key: str) -> Record | None:
+        # rules count as the batch leaves them
+        step = steps.get((collection, key))
+        if step is None:
+            return load(collection, key)
+        return Record(key, 0, 0, step.body) if step.body is not None else None
+
     changed = [step for step in steps.values() if step.fresh and not (step.before is None and step.body is None)]
     for step in changed:
         if step.body is not None:
@@ -49,7 +57,7 @@ def resolve(
                     step.derived = Derived(step.collection, step.body, step.encoded, analyze)
             else:
                 step.encoded = step.derived.encoded
-        constrain(step, load, batch.at, undoing=bool(batch.undoes))
+        constrain(step, load_after, batch.at, undoing=bool(batch.undoes))
     return changed, moves
 
 
@@ -106,4 +114,7 @@ def _add(step: Step, write: b.Add) -> None:
         step.kind = _kind(step)
     else:
         step.kind = "add"
-        step.deltas[write.field] = step.deltas.get(write.field, 0) + write.n
+        delta = step.deltas.get(write.field, 0) + write.n
+        if not INT_LOW <= delta < INT_HIGH:
+            raise BadInput(f"The additions to {write.field} of {write.collection}/{write.key} leave 64 bits.", n=delta)
+        step.deltas[write.field] = delta

@@ -51,3 +51,70 @@ _CONCERNS = (
 pytest.register_assert_rewrite(
     *(f"{__name__}.conformance_{concern}" for concern in _CONCERNS), f"{__name__}.conformance", f"{__name__}.samples"
 )
+
+from amber.testing.clock import FakeClock  # noqa: E402
+from amber.testing.conformance import Conformance  # noqa: E402
+from amber.testing.conformance_add import AddConformance  # noqa: E402
+from amber.testing.conformance_bad_input import BadInputConformance  # noqa: E402
+from amber.testing.conformance_commit import ClosedConformance, CommitConformance  # noqa: E402
+from amber.testing.conformance_expectations import ExpectationConformance, UnchangedConformance  # noqa: E402
+from amber.testing.conformance_log import LogConformance  # noqa: E402
+from amber.testing.conformance_lookup import LookupConformance  # noqa: E402
+from amber.testing.conformance_net_effect import NetEffectConformance  # noqa: E402
+from amber.testing.conformance_purge import PurgeConformance  # noqa: E402
+from amber.testing.conformance_queue import QueueConformance  # noqa: E402
+from amber.testing.conformance_rules import ImmutableConformance, RuleConformance  # noqa: E402
+from amber.testing.conformance_scan import ScanConformance  # noqa: E402
+from amber.testing.conformance_search import SearchConformance  # noqa: E402
+from amber.testing.conformance_unique import UniqueConformance  # noqa: E402
+from amber.testing.conformance_whole import SpaceConformance, VerifyConformance  # noqa: E402
+from amber.testing.samples import COLLECTIONS, MakeStore, words  # noqa: E402
+
+#: Every class of the suite.
+CONFORMANCE: tuple[type[Conformance], ...] = (
+    CommitConformance,
+    ClosedConformance,
+    NetEffectConformance,
+    BadInputConformance,
+    ExpectationConformance,
+    UnchangedConformance,
+    UniqueConformance,
+    RuleConformance,
+    ImmutableConformance,
+    AddConformance,
+    ScanConformance,
+    LookupConformance,
+    LogConformance,
+    QueueConformance,
+    SearchConformance,
+    PurgeConformance,
+    SpaceConformance,
+    VerifyConformance,
+)
+
+__all__ = [
+    "CONFORMANCE",
+    "COLLECTIONS",
+    "Conformance",
+    "FakeClock",
+    "MakeStore",
+    "words",
+    "CommitConformance",
+    "ClosedConformance",
+    "NetEffectConformance",
+    "BadInputConformance",
+    "ExpectationConformance",
+    "UnchangedConformance",
+    "UniqueConformance",
+    "RuleConformance",
+    "ImmutableConformance",
+    "AddConformance",
+    "ScanConformance",
+    "LookupConformance",
+    "LogConformance",
+    "QueueConformance",
+    "SearchConformance",
+    "PurgeConformance",
+    "SpaceConformance",
+    "VerifyConformance",
+]

@@ -12,7 +12,8 @@ import pytest
 
 from amber.errors import BadInput, Conflict, TooLarge
 from amber.model import batch as b
-from amber.store.contract import Cursor, LogQuery, SearchFilter, Selection, Store
+from amber.model.bounds import MAX_SPACE
+from amber.store.contract import Clause, Cursor, LogQuery, SearchFilter, Selection, Store
 from amber.testing.conformance import Conformance
 from amber.testing.samples import SPACE, Hand, snapshot
 
@@ -90,6 +91,9 @@ BAD_WRITES: dict[str, b.Write] = {
     "int field with a float": b.Put(F, "a", {"size": 1.0}),
     "int field with a bool": b.Put(F, "a", {"size": True}),
     "many field with ints": b.Put(F, "a", {"labels": [1]}),
+    "text field with a NUL": b.Put(F, "a", {"name": "a\0b"}),
+    "text field of 513 bytes": b.Put(F, "a", {"name": "n" * 513}),
+    "many field with a surrogate": b.Put(F, "a", {"labels": ["\ud800"]}),
     "due is a text": b.Put("jobs", "a", {"due": "soon"}),
     "due is a float": b.Put("jobs", "a", {"due": 1.5}),
     "due is a bool": b.Put("jobs", "a", {"due": True}),
@@ -99,7 +103,7 @@ BAD_WRITES: dict[str, b.Write] = {
     "add of a text": b.Add(F, "there", "n", cast(Any, "1")),
     "add to no field": b.Add(F, "there", "", 1),
     "add to a field of None": b.Add(F, "there", cast(Any, None), 1),
-    "add to a text": b.Add(F, "there", "name", 1),
+    "add to what is no counter": b.Add(F, "there", "name", 1),
     "add past 2**63": b.Add(F, "there", "n", 2**63 - 1),
     "add below -2**63": b.Add(F, "there", "n", -(2**63) - 10),
     "add at most a text": b.Add(F, "there", "n", 1, at_most=cast(Any, "9")),
@@ -126,6 +130,9 @@ BAD_EXPECTATIONS: dict[str, b.Expectation] = {
     "int key": b.AtRevision(F, cast(Any, 5), 1),
     "surrogate key": b.Absent(F, "\ud800"),
     "surrogate source": b.NotPurged(((F, "\ud800"),), 0),
+    "a group too large": b.Unchanged(F, "name", (), 0, 1_001),
+    "too many sources": b.NotPurged(tuple((F, f"k{n}") for n in range(1_001)), 0),
+    "low end of another type": b.Unchanged(F, "name", (), 0, 0, low=1),
     "revision is a text": b.AtRevision(F, "there", cast(Any, "1")),
     "epoch is a text": b.Leased("jobs", "j", cast(Any, "1")),
 }
@@ -196,7 +203,9 @@ class BadInputConformance(Conformance):
         self.refuse(filled, *writes, error=TooLarge)
 
     def test_a_batch_has_a_largest_number_of_writes(self, filled: Hand) -> None:
-        writes = [b.Delete("kinds", f"k{number}") for number in range(b.MAX_WRITES)]
+        bound = filled.store.capabilities.max_writes
+        assert 1_000 <= bound <= b.MAX_WRITES
+        writes = [b.Delete("kinds", f"k{number}") for number in range(bound)]
         filled.send(*writes)
         self.refuse(filled, *writes, error=TooLarge)
 
@@ -216,6 +225,7 @@ class BadInputConformance(Conformance):
     def test_spaces_and_operations(self, filled: Hand, case: str) -> None:
         name = BAD_NAMES[case]
         self.refuse(filled, space=name)
+        self.refuse(filled, space="s" * (MAX_SPACE + 1))
         self.refuse(filled, operation=name)
         assert filled.store.spaces() == [SPACE]
 
@@ -270,20 +280,31 @@ class BadInputConformance(Conformance):
             "queued, surrogate": lambda: store.queued(SPACE, "jobs", bad),
             "due_spaces, limit 0": lambda: store.due_spaces("work", 1, limit=0),
             "due_spaces, time past 64 bits": lambda: store.due_spaces("work", 2**63),
-            "purge, unknown collection": lambda: store.purge(SPACE, Selection("nothing", ("a",))),
-            "purge, nothing chosen": lambda: store.purge(SPACE, Selection(F)),
-            "purge, both": lambda: store.purge(SPACE, Selection(F, ("a",), "name", ())),
-            "purge, unknown index": lambda: store.purge(SPACE, Selection(F, (), "nothing", ())),
-            "purge, too few values": lambda: store.purge(SPACE, Selection(F, (), "size", ())),
-            "purge, None value": lambda: store.purge(SPACE, Selection(F, (), "size", (cast(Any, None),))),
-            "purge, surrogate key": lambda: store.purge(SPACE, Selection(F, (bad,))),
-            "purge, limit 0": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=0),
-            "purge, limit -1": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=-1),
+            "purge, unknown collection": lambda: store.purge(SPACE, Selection("nothing", ("a",)), now=5),
+            "purge, nothing chosen": lambda: store.purge(SPACE, Selection(F), now=5),
+            "purge, both": lambda: store.purge(SPACE, Selection(F, ("a",), "name", ()), now=5),
+            "purge, unknown index": lambda: store.purge(SPACE, Selection(F, (), "nothing", ()), now=5),
+            "purge, too few values": lambda: store.purge(SPACE, Selection(F, (), "size", ()), now=5),
+            "purge, None value": lambda: store.purge(SPACE, Selection(F, (), "size", (cast(Any, None),)), now=5),
+            "purge, surrogate key": lambda: store.purge(SPACE, Selection(F, (bad,)), now=5),
+            "purge, limit 0": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=0, now=5),
+            "purge, limit -1": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=-1, now=5),
+            "purge, no time": lambda: store.purge(SPACE, Selection(F, ("there",)), now=cast(Any, None)),
+            "purge, time past 64 bits": lambda: store.purge(SPACE, Selection(F, ("there",)), now=2**63),
             "scrub, no steps": lambda: store.scrub(steps=0),
-            "candidates, limit 0": lambda: store.candidates(SPACE, [("a", 1.0)], SearchFilter(), limit=0),
-            "candidates, surrogate": lambda: store.candidates(SPACE, [(bad, 1.0)], SearchFilter()),
-            "candidates, surrogate filter": lambda: store.candidates(SPACE, [("a", 1.0)], SearchFilter(sender=bad)),
-            "candidates, since past 64 bits": lambda: store.candidates(SPACE, [("a", 1.0)], SearchFilter(since=2**63)),
+            "candidates, limit 0": lambda: store.candidates(SPACE, [Clause(("a",), 1)], SearchFilter(), limit=0),
+            "candidates, no words": lambda: store.candidates(SPACE, [Clause((), 1)], SearchFilter()),
+            "candidates, half a weight": lambda: store.candidates(
+                SPACE, [Clause(("a",), cast(Any, 0.5))], SearchFilter()
+            ),
+            "candidates, surrogate also": lambda: store.candidates(SPACE, [], SearchFilter(), also=[bad]),
+            "candidates, surrogate": lambda: store.candidates(SPACE, [Clause((bad,), 1)], SearchFilter()),
+            "candidates, surrogate filter": lambda: store.candidates(
+                SPACE, [Clause(("a",), 1)], SearchFilter(sender=bad)
+            ),
+            "candidates, since past 64 bits": lambda: store.candidates(
+                SPACE, [Clause(("a",), 1)], SearchFilter(since=2**63)
+            ),
             "text_stats, surrogate": lambda: store.text_stats(SPACE, [bad]),
             "lookup, cursor with an int key": lambda: store.lookup(
                 SPACE, F, ((("payload",), 1),), after=Cursor(0, number)

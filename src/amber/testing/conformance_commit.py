@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from amber.errors import AmberError, Closed, Conflict
+from amber.errors import AmberError, BadInput, Closed, Conflict
 from amber.model import batch as b
-from amber.store.contract import Change, LogEntry, LogQuery, SearchFilter, Selection, Store
+from amber.store.contract import Change, Clause, LogEntry, LogQuery, SearchFilter, Selection, Store
 from amber.testing.conformance import Conformance, together
 from amber.testing.samples import SPACE, Hand, operation, placed, snapshot
 
@@ -86,8 +87,8 @@ class CommitConformance(Conformance):
 
     def test_the_receipt_names_position_operation_and_time(self, hand: Hand) -> None:
         hand.put("a", name="one")
-        receipt = hand.send(b.Put("facts", "b", {}), operation="mine", at=hand.clock.now + 50)
-        assert receipt == (2, "mine", hand.clock.now + 50, False)
+        later = hand.clock.now + 50
+        assert hand.send(b.Put("facts", "b", {}), operation="mine", at=later) == (2, "mine", later, False)
 
     def test_a_repeated_operation_gets_the_first_receipt_and_does_nothing(self, hand: Hand) -> None:
         first = hand.send(b.Put("facts", "a", {"name": "one"}), operation="same")
@@ -111,6 +112,15 @@ class CommitConformance(Conformance):
             hand.store.commit(refused)
         hand.delete("a")
         assert hand.store.commit(refused).repeated is False
+
+    @pytest.mark.parametrize("name", ["purge/1", "purge/2", "purge/"])
+    def test_operations_that_a_purge_could_have_are_refused(self, hand: Hand, name: str) -> None:
+        with pytest.raises(BadInput):
+            hand.send(b.Put("facts", "a", {}), operation=name)
+        hand.put("a", name="one")
+        hand.store.purge(SPACE, Selection("facts", ("a",)), now=1)
+        assert hand.store.receipt(SPACE, "purge/2") is None
+        assert hand.put("a", name="one") == 3
 
     def test_operations_are_known_by_space(self, hand: Hand, store: Store) -> None:
         first = hand.send(b.Put("facts", "a", {}), operation="same")
@@ -179,7 +189,7 @@ class CommitConformance(Conformance):
         ]
 
     def test_a_body_comes_back_as_it_was_given(self, hand: Hand) -> None:
-        body = {
+        body: dict[str, Any] = {
             "texts": list(AWKWARD_TEXTS),
             "numbers": [0, -1, 1.5, -0.0, 1e308, 5e-324, 2**63 - 1, -(2**63), 10**17 + 1],
             "others": [True, False, None, [], {}, [[]], {"": {"": 1}}],
@@ -259,10 +269,10 @@ class ClosedConformance(Conformance):
     def test_every_call_is_refused_after_close(self, hand: Hand, store: Store) -> None:
         hand.put("a", name="one", size=1, payload={"a": 1}, text="one")
         store.close()
-        calls = (
+        calls: tuple[Callable[[], object], ...] = (
             lambda: hand.put("b", name="two"),
             lambda: store.claim(SPACE, "work", 1, lease=1, now=1),
-            lambda: store.purge(SPACE, Selection("facts", ("a",))),
+            lambda: store.purge(SPACE, Selection("facts", ("a",)), now=1),
             lambda: store.scrub(),
             lambda: store.receipt(SPACE, "x"),
             lambda: store.get(SPACE, "facts", "a"),
@@ -275,7 +285,7 @@ class ClosedConformance(Conformance):
             lambda: store.position_at(SPACE, 1),
             lambda: store.log(SPACE, LogQuery()),
             lambda: store.text_stats(SPACE, ["one"]),
-            lambda: store.candidates(SPACE, [("one", 1.0)], SearchFilter()),
+            lambda: store.candidates(SPACE, [Clause(("one",), 1)], SearchFilter()),
             lambda: store.queued(SPACE, "jobs", "j"),
             lambda: store.due_spaces("work", 1),
             lambda: store.spaces(),
@@ -283,15 +293,14 @@ class ClosedConformance(Conformance):
             lambda: store.verify(SPACE),
             lambda: store.stats(SPACE),
         )
-        went_on = []
+        went_on: list[object] = []
         for number, call in enumerate(calls):
             try:
-                call()  # type: ignore[no-untyped-call]
+                went_on.append((number, call()))
             except Closed:
                 continue
-            except AmberError as error:  # pragma: no cover
+            except AmberError as error:
                 went_on.append((number, error))
-            went_on.append((number, None))
         assert went_on == []
 
     def test_close_may_be_called_again(self, store: Store) -> None:

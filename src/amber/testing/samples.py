@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -20,7 +21,7 @@ from amber.model.collection import (
     Search,
     Unique,
 )
-from amber.store.contract import Receipt, Store
+from amber.store.contract import Clause, LogQuery, Receipt, SearchFilter, Store
 from amber.testing.clock import FakeClock
 
 MakeStore = Callable[[Iterable[Collection]], Store]
@@ -39,7 +40,7 @@ def facets(body: Body) -> Facets:
     return Facets(body.get("sender"), body.get("project"), body.get("session"), body.get("type"), body.get("at") or 0)
 
 
-def forbids(before: Body, after: Body | None, at: int) -> bool:
+def forbids(before: Body, after: Body | None, _: int) -> bool:
     """Tell whether immutability forbids a step: an immutable fact keeps its payload and is not deleted."""
     return after is None or after.get("payload") != before.get("payload")
 
@@ -52,23 +53,25 @@ FACTS = Collection(
         Field("name"),
         Field("size", "int"),
         Field("labels", many=True),
-        Field("always", "int", derive=lambda body: 0),
+        Field("always", "int", derive=lambda _: 0),
+        Field("uses", "int"),
     ),
     indexes=(
         Index("name", (), "name"),
-        Index("size", ("type",), "size"),
+        Index("size", ("type",), "size", forget=True),
         Index("group", ("type",), "always"),
-        Index("label", ("labels",), "size"),
+        Index("label", ("labels",), "size", forget=True),
         Index("typed_label", ("type", "labels"), "name"),
     ),
     unique=(
         Unique("handle", lambda body: body.get("handle"), lambda body: body.get("state") == "active"),
-        Unique("pair", lambda body: (body.get("first"), body.get("last")), lambda body: True),
+        Unique("pair", lambda body: (body.get("first"), body.get("last")), lambda _: True),
     ),
     search=Search(lambda body: body.get("text"), facets),
     field_index=FieldIndex("payload", "type"),
     rules=Rules("kinds", lambda body: body.get("type"), lambda body: body.get("state") != "retired", forbids, "group"),
-    touchable=frozenset({"seen", "text"}),
+    touchable=frozenset({"seen"}),
+    counters=frozenset({"n", "m", "uses"}),
 )
 #: The rules of the types of facts.
 KINDS = Collection("kinds")
@@ -81,7 +84,7 @@ NOTES = Collection(
     log="before",
 )
 #: Two collections that wait in one queue.
-JOBS = Collection("jobs", queue=Queue("work", "due"), touchable=frozenset({"seen"}))
+JOBS = Collection("jobs", queue=Queue("work", "due"), touchable=frozenset({"seen"}), counters=frozenset({"n"}))
 ERRANDS = Collection("errands", queue=Queue("work", "due"))
 
 COLLECTIONS = (FACTS, KINDS, NOTES, JOBS, ERRANDS)
@@ -91,7 +94,7 @@ _numbers = count(1)
 
 def operation() -> str:
     """Give an operation id that was not given before."""
-    return f"operation-{next(_numbers)}"
+    return f"operation-{os.getpid()}-{next(_numbers)}"
 
 
 class Hand:
@@ -105,14 +108,15 @@ class Hand:
         """Make a batch of the writes; what is not given is filled in."""
         rest.setdefault("space", self.space)
         rest.setdefault("operation", operation())
-        rest.setdefault("at", self.clock.advance(microseconds=1))
+        if "at" not in rest:
+            rest["at"] = self.clock.advance(microseconds=1)
         return b.Batch(writes=writes, expectations=tuple(expect), **rest)
 
     def send(self, *writes: b.Write, expect: Sequence[b.Expectation] = (), **rest: Any) -> Receipt:
         """Commit the writes."""
         return self.store.commit(self.batch(*writes, expect=expect, **rest))
 
-    def put(self, key: str, /, collection: str = "facts", **body: Any) -> int:
+    def put(self, key: str, collection: str = "facts", /, **body: Any) -> int:
         """Put one document and give its position."""
         return placed(self.send(b.Put(collection, key, body)))
 
@@ -149,8 +153,6 @@ def placed(receipt: Receipt) -> int:
 
 def snapshot(store: Store, space: str = SPACE) -> list[Any]:
     """Give all that can be read of a space: equal before and after what must change nothing."""
-    from amber.store.contract import LogQuery, SearchFilter
-
     position = store.position(space)
     entries = store.log(space, LogQuery(reverse=False, limit=10_000))
     places = sorted({(change.collection, change.key) for entry in entries for change in entry.changes})
@@ -160,7 +162,7 @@ def snapshot(store: Store, space: str = SPACE) -> list[Any]:
     indexed = [
         [store.scan(space, "facts", "name").rows, store.scan(space, "notes", "thread", ("t",)).rows],
         store.text_stats(space, terms),
-        store.candidates(space, [(term, 1.0) for term in terms], SearchFilter()),
+        store.candidates(space, [Clause((term,), 1) for term in terms], SearchFilter()),
     ]
     sizes = store.stats(space)._replace(bytes=None)
     return [position, entries, kept, queued, indexed, sizes, store.verify(space)]

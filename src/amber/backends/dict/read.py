@@ -9,8 +9,8 @@ from amber.backends.dict.space import Entry, Space, StoredEntry
 from amber.errors import BadInput
 from amber.model.batch import Unchanged
 from amber.model.collection import Collection, Order, Record
-from amber.model.where import Where, is_indexed, matches, path_text, scalar
-from amber.store.arguments import check_equal, check_limit, check_scan, find_collection
+from amber.model.where import Where, matches
+from amber.store.arguments import check_equal, check_log, check_lookup, check_scan, find_collection
 from amber.store.codec import decode
 from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
 
@@ -50,7 +50,7 @@ def scan(
     scan_limit: int,
 ) -> Page:
     """Give one page of an index."""
-    check_scan(collection, index, equal, low, high, after, limit)
+    check_scan(collection, index, equal, low, high, after, limit, where, scan_limit)
     rows = entries(space, collection, index, equal, low, high)
     if after is not None:
         place: Entry = (after.order, after.key)
@@ -85,15 +85,9 @@ def lookup(
     scan_limit: int,
 ) -> Page:
     """Give one page of documents by their field entries."""
-    check_limit(limit)
-    index = collection.field_index
-    if index is None:
-        raise BadInput(f"{collection.name} declares no field index.", collection=collection.name)
-    usable = [(path, value) for path, value in where if is_indexed(index.root, path, value)]
-    if not usable:
-        raise BadInput(f"No condition of {where!r} can be answered by the field index.", where=where)
     name = collection.name
-    keys = set.intersection(*(space.entries.get((name, path_text(p), scalar(v)), set()) for p, v in usable))
+    asked = check_lookup(collection, where, group, after, limit, scan_limit)
+    keys = set.intersection(*(space.entries.get((name, path, value), set()) for path, value in asked))
     keys |= space.entries.get((name, "*", ""), set())
     documents = space.documents[name]
     if group is not None:
@@ -125,8 +119,9 @@ def position_at(space: Space, at: int) -> int:
 
 def log(space: Space, query: LogQuery) -> list[LogEntry]:
     """Give log entries, newest first unless asked otherwise."""
-    check_limit(query.limit)
-    low, high = max(query.low or 1, 1), min(query.high or space.position + 1, space.position + 1)
+    check_log(query)
+    low = max(query.low if query.low is not None else 1, 1)
+    high = min(query.high if query.high is not None else space.position + 1, space.position + 1)
     if query.key is not None:
         positions: Sequence[int] = [p for p in space.places.get(query.key, ()) if low <= p < high]
     else:

@@ -154,14 +154,16 @@ class Space:
         constraint = collection.rule_name(group)
         for pair in [pair for pair in self.unique if pair[0] == constraint]:
             del self.unique[pair]
-        rules = collection.rules
-        if rules is None:
-            return
-        for _, key in self.indexes.get((collection.name, rules.by, (group,)), []):
-            record = self.load(collection.name, key)
-            if record is not None:
-                for pair in collection.unique_values(record.body, rule):
-                    self.unique[pair].add(key)
+        for key, body in self.members(collection, group):
+            for pair in collection.unique_values(body, rule):
+                self.unique[pair].add(key)
+
+    def members(self, collection: Collection, group: str) -> list[tuple[str, Body]]:
+        """Give the documents that fall under the run-time rule of a group."""
+        if collection.rules is None:
+            return []
+        keys = [key for _, key in self.indexes.get((collection.name, collection.rules.by, (group,)), [])]
+        return [(key, decode(self.documents[collection.name][key].encoded)) for key in keys]
 
 
 def index_entries(collection: Collection, derived: Derived) -> list[tuple[str, tuple[Order, ...], Order]]:

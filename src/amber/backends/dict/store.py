@@ -12,9 +12,10 @@ from amber.backends.dict.space import Space
 from amber.backends.dict.verify import find_problems
 from amber.errors import Closed
 from amber.model.batch import MAX_WRITES, Batch
-from amber.model.bounds import check_name
+from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
+from amber.store.arguments import check_limit
 from amber.store.contract import (
     SCAN_LIMIT,
     Candidate,
@@ -58,12 +59,15 @@ class DictStore:
         self._pid = os.getpid()
         self._closed = False
 
-    def _space(self, name: str) -> Space:
+    def _check(self) -> None:
         if self._closed:
             raise Closed("This memory was closed; open it again.")
         if os.getpid() != self._pid:
             raise Closed(f"This memory lives in process {self._pid}; a forked child has no part in it.")
-        check_name("space", name)
+
+    def _space(self, name: str) -> Space:
+        self._check()
+        check_name("space", name, MAX_SPACE)
         return self._spaces.get(name) or Space()
 
     def commit(self, batch: Batch) -> Receipt:
@@ -71,7 +75,9 @@ class DictStore:
         with self._lock:
             space = self._space(batch.space)
             receipt = write.commit(space, prepared, self.collections, self._analyze)
-            self._spaces[batch.space] = space
+            # a batch without any effect makes no space
+            if space.position:
+                self._spaces[batch.space] = space
             return receipt
 
     def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
@@ -83,22 +89,28 @@ class DictStore:
             return write.purge(self._space(space), self.collections, selection, now, limit)
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
+        self._check()
+        check_int("steps", steps, 1)
         return Scrubbed(0, True)
 
     def receipt(self, space: str, operation: str) -> Receipt | None:
         with self._lock:
+            check_key(operation)
             return write.receipt(self._space(space), operation)
 
     def get(self, space: str, collection: str, key: str) -> Record | None:
         with self._lock:
             found = self._space(space)
             read.known(self.collections, collection)
+            check_key(key)
             return found.load(collection, key)
 
     def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
         with self._lock:
             found = self._space(space)
             read.known(self.collections, collection)
+            for key in keys:
+                check_key(key)
             records = (found.load(collection, key) for key in keys)
             return {record.key: record for record in records if record is not None}
 
@@ -177,6 +189,7 @@ class DictStore:
 
     def position_at(self, space: str, at: int) -> int:
         with self._lock:
+            check_int("at", at)
             return read.position_at(self._space(space), at)
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
@@ -185,6 +198,8 @@ class DictStore:
 
     def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
         with self._lock:
+            for term in terms:
+                check_key(term)
             return text.stats(self._space(space), terms)
 
     def candidates(
@@ -201,12 +216,18 @@ class DictStore:
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         with self._lock:
-            return self._space(space).queue.get((collection, key))
+            found = self._space(space)
+            read.known(self.collections, collection)
+            check_key(key)
+            return found.queue.get((collection, key))
 
     def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
+        check_int("now", now)
+        check_limit(limit)
         names = {declared.name for declared in self.collections.values() if declared.queue_name == queue}
         due: list[tuple[int, str]] = []
         with self._lock:
+            self._check()
             for name, space in self._spaces.items():
                 times = [s.due_at for place, s in space.queue.items() if place[0] in names and s.due_at is not None]
                 if times and min(times) <= now:
@@ -215,6 +236,7 @@ class DictStore:
 
     def spaces(self) -> list[str]:
         with self._lock:
+            self._check()
             return sorted(self._spaces)
 
     def verify(self, space: str | None = None) -> list[Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from amber.backends.dict.space import Place, Space
 from amber.model.collection import Facets
-from amber.store.arguments import check_limit
+from amber.store.arguments import check_candidates
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
 
 
@@ -22,7 +22,7 @@ def candidates(
     space: Space, clauses: Sequence[Clause], filter: SearchFilter, also: Sequence[str], limit: int
 ) -> list[Candidate]:
     """Give the documents with the largest sums of weights."""
-    check_limit(limit)
+    words = check_candidates(clauses, filter, also, limit)
     sums: dict[Place, int] = defaultdict(int)
     for clause in clauses:
         for place in set.intersection(*(set(space.postings.get(word, ())) for word in clause.words)):
@@ -32,7 +32,6 @@ def candidates(
         length, facets = space.texts[collection, key]
         if passes(filter, collection, facets):
             rows.append((-total, -space.documents[collection][key].created, key, collection, length))
-    words = sorted({*also, *(word for clause in clauses for word in clause.words)})
     found = []
     for _, created, key, collection, length in sorted(rows)[:limit]:
         place = (collection, key)
@@ -43,13 +42,17 @@ def candidates(
 
 def passes(filter: SearchFilter, collection: str, facets: Facets) -> bool:
     """Tell whether a document passes a filter."""
-    project = facets.project or ""
     return (
         (not filter.collections or collection in filter.collections)
         and (filter.sender is None or facets.sender == filter.sender)
         and (filter.session is None or facets.session == filter.session)
         and (filter.type is None or facets.type == filter.type)
-        and (filter.project is None or project == filter.project or project.startswith(filter.project + "/"))
+        and (filter.project is None or lies_below(filter.project, facets.project))
         and (filter.since is None or facets.at >= filter.since)
         and (filter.until is None or facets.at < filter.until)
     )
+
+
+def lies_below(project: str, place: str | None) -> bool:
+    """Tell whether a project is the one asked for or lies below it."""
+    return place is not None and (place == project or place.startswith(project + "/"))

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from amber.backends.dict.read import unchanged
 from amber.backends.dict.space import Space, StoredChange, StoredEntry
-from amber.errors import BadInput, Conflict, LeaseLost, SourcePurged
+from amber.errors import Conflict, LeaseLost, SourcePurged
 from amber.model import batch as b
+from amber.model.bounds import check_int
 from amber.model.collection import Collection
-from amber.store.arguments import check_selection
+from amber.store.arguments import check_claim, check_limit, check_selection
 from amber.store.codec import decode
 from amber.store.constraints import judge_unique, rule_of, ruled_groups
-from amber.store.contract import Lease, Purged, QueueState, Receipt, Selection
+from amber.store.contract import PURGE, Lease, Purged, QueueState, Receipt, Selection
 from amber.store.derive import Analyze
 from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
@@ -29,7 +30,7 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         judge(space, collections, expectation)
     at = max(batch.at, space.log[-1].at) if space.log else batch.at
     steps, moves = resolve(prepared, collections, space.load, analyze)
-    judge_unique(steps, lambda constraint, value: space.unique.get((constraint, value), ()))
+    judge_unique(steps, collections, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
     logged = [step for step in steps if step.kind is not None]
     position = space.position + 1 if logged else space.position
     changes = [_change(step) for step in logged]
@@ -37,9 +38,8 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         space.apply(step, position)
     for move in moves:
         _move(space, move)
-    for collection, group in ruled_groups(steps, collections):
-        rule = space.load(collection.rules.collection, group) if collection.rules is not None else None
-        space.relist(collection, group, rule.body if rule is not None else None)
+    for collection, group, rule in ruled_groups(steps, collections):
+        space.relist(collection, group, rule)
     if not logged:
         return Receipt(None, batch.operation, at)
     space.log.append(
@@ -121,11 +121,7 @@ def claim(
     space: Space, collections: Mapping[str, Collection], queue: str, n: int, *, lease: int, now: int
 ) -> list[Lease]:
     """Hand out due rows, earliest first."""
-    if n < 1 or lease < 1:
-        raise BadInput(f"claim needs n and lease of at least 1, not {n} and {lease}.")
-    names = {declared.name for declared in collections.values() if declared.queue_name == queue}
-    if not names:
-        raise BadInput(f"No declared collection has the queue {queue!r}.", queue=queue)
+    names = check_claim(collections, queue, n, lease, now)
     due = sorted(
         (state.due_at, place[1], place[0])
         for place, state in space.queue.items()
@@ -144,6 +140,8 @@ def claim(
 def purge(space: Space, collections: Mapping[str, Collection], selection: Selection, now: int, limit: int) -> Purged:
     """Forget up to ``limit`` documents of a selection."""
     collection = check_selection(collections, selection)
+    check_limit(limit)
+    check_int("now", now)
     keys = _selected(space, collection, selection)
     if not keys:
         return Purged(0, 0, True)
@@ -159,14 +157,18 @@ def purge(space: Space, collections: Mapping[str, Collection], selection: Select
             step.body = None
             space.apply(step, position)
         if not stays:
-            space.queue.pop(place, None)
             space.purged[place] = position
         for (name, by, equal), departed in list(space.departed.items()):
             if name == collection.name and (not stays or (by, equal) == (selection.by, tuple(selection.equal))):
                 departed.pop(key, None)
         changes += _erase(space, place)
+    for ruled in collections.values():
+        if ruled.rules is not None and ruled.rules.collection == collection.name:
+            for key, stays in keys[:limit]:
+                if not stays:
+                    space.relist(ruled, key, None)
     at = max(now, space.log[-1].at) if space.log else now
-    space.log.append(StoredEntry(position, f"purge/{position}", at, None, None, None, (), []))
+    space.log.append(StoredEntry(position, f"{PURGE}{position}", at, None, None, None, (), []))
     return Purged(documents, changes, len(keys) <= limit, position)
 
 

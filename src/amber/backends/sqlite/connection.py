@@ -34,12 +34,16 @@ _AWAY = {
 
 
 class _Reader:
-    """A connection that closes when its thread ends."""
+    """A connection that closes when its thread ends.
 
-    __slots__ = ("__weakref__", "connection")
+    The lock is held while it is used: closing a connection under a running statement ends the process.
+    """
+
+    __slots__ = ("__weakref__", "connection", "lock")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.lock = RLock()
 
     def __del__(self) -> None:
         self.connection.close()
@@ -51,17 +55,23 @@ class Connections:
     :param durability: what a power loss may take: ``full`` nothing that was answered, ``normal`` (default) the last
         commits but never consistency, ``off`` for throw-away files. A crash of the process alone loses nothing.
     :param timeout: seconds to wait for another process's write before TimedOut.
+    :param inspect: looks at a file before anything of it is changed, and raises when it must stay as it is.
     """
 
     def __init__(
-        self, target: str | os.PathLike[str] | sqlite3.Connection, *, durability: Durability, timeout: float
+        self,
+        target: str | os.PathLike[str] | sqlite3.Connection,
+        *,
+        durability: Durability,
+        timeout: float,
+        inspect: Callable[[sqlite3.Connection], object],
     ) -> None:
         if durability not in ("off", "normal", "full"):
             raise BadInput(f"durability must be off, normal or full, not {durability!r}.", durability=durability)
         self.lock = RLock()
         self.pid = os.getpid()
         self.borrowed = isinstance(target, sqlite3.Connection)
-        self.path = None if isinstance(target, sqlite3.Connection) else Path(target)
+        self.path = None if isinstance(target, sqlite3.Connection) else Path(target).absolute()
         self._durability, self._timeout = durability, timeout
         self._local = local()
         self._readers: WeakSet[_Reader] = WeakSet()
@@ -70,15 +80,19 @@ class Connections:
             _check_borrowed(target)
             self.writer = target
         else:
+            _drop_inherited()
+            _opened.add(self)
             prepare_file(Path(target))
             with translated(self.path):
-                self.writer = self._open()
+                self.writer = self._open(inspect)
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, inspect: Callable[[sqlite3.Connection], object] | None = None) -> sqlite3.Connection:
         connection = sqlite3.connect(
             str(self.path), timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
+            if inspect is not None:
+                self._retry(lambda: inspect(connection))
             self._retry(lambda: self._configure(connection))
         except BaseException:
             connection.close()
@@ -94,12 +108,13 @@ class Connections:
         execute("PRAGMA secure_delete = FAST")
         execute("PRAGMA foreign_keys = OFF")
 
-    def _retry(self, work: Callable[[], None]) -> None:
+    def _retry(self, work: Callable[[], object]) -> None:
         # switching to WAL answers "locked" at once, without the busy handler, while another process does the same
         end = time.monotonic() + self._timeout
         while True:
             try:
-                return work()
+                work()
+                return
             except sqlite3.OperationalError as error:
                 if _code(error) not in _BUSY or time.monotonic() > end:
                     raise
@@ -115,75 +130,102 @@ class Connections:
         if os.getpid() != self.pid:
             raise Closed(f"This memory was opened by process {self.pid}; open it again in the forked child.")
 
-    def reader(self) -> sqlite3.Connection:
-        """Give the connection that this thread reads with."""
+    def _reader(self) -> _Reader:
+        """Give what this thread reads with; not for a borrowed connection."""
         try:
             found: _Reader = self._local.reader
         except AttributeError:
             self.check()
-            if self.borrowed:
-                return self.writer
             with translated(self.path):
                 found = _Reader(self._open())
             self._local.reader = found
             self._readers.add(found)
-            return found.connection
-        if self._closed or os.getpid() != self.pid:
-            self.check()
-        return found.connection
+        return found
 
     def read(self, work: Callable[[Execute], T]) -> T:
         """Run several reads on one snapshot; ``work`` gets what runs a statement."""
-        connection = self.reader()
         if self.borrowed:
             with self.lock, translated(self.path):
-                return work(lambda sql, values=(): plain(connection).execute(sql, values))
-        with translated(self.path):
-            connection.execute("BEGIN")
-            try:
-                return work(connection.execute)
-            finally:
-                connection.execute("COMMIT")
+                self.check()
+                return self._read(lambda sql, values=(): plain(self.writer).execute(sql, values), work)
+        reader = self._reader()
+        with reader.lock, translated(self.path):
+            self.check()
+            return self._read(reader.connection.execute, work)
+
+    def _read(self, execute: Execute, work: Callable[[Execute], T]) -> T:
+        if self.borrowed and self.writer.in_transaction:
+            return work(execute)
+        execute("BEGIN")
+        try:
+            return work(execute)
+        finally:
+            execute("COMMIT")
 
     def rows(self, sql: str, values: Any = ()) -> list[Any]:
         """Run one reading statement."""
-        connection = self.reader()
         try:
             if self.borrowed:
                 with self.lock:
-                    return plain(connection).execute(sql, values).fetchall()
-            return connection.execute(sql, values).fetchall()
+                    self.check()
+                    return plain(self.writer).execute(sql, values).fetchall()
+            reader = self._reader()
+            with reader.lock:
+                if self._closed or os.getpid() != self.pid:
+                    self.check()
+                return reader.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
-    def write(self, work: Callable[[sqlite3.Cursor], T], name: str) -> T:
+    def write(self, work: Callable[[sqlite3.Cursor], T], name: str, *, keep: bool = True) -> T:
         """Run a write as one transaction; any exception leaves nothing of it.
 
         :param name: prefix of the fault points passed here.
+        :param keep: False rolls back at the end: a check that SQLite only lets writers make.
         """
         # checked before the lock too: a forked child may inherit it locked
         self.check()
         with self.lock:
             self.check()
-            connection = self.writer
-            nested = self.borrowed and connection.in_transaction
-            cursor = plain(connection)
             try:
-                cursor.execute("SAVEPOINT amber" if nested else "BEGIN IMMEDIATE")
-                point(name + ":begun")
-                try:
-                    result = work(cursor)
-                    point(name + ":before-commit")
-                    cursor.execute("RELEASE amber" if nested else "COMMIT")
-                except BaseException:
-                    _roll_back(cursor, nested)
-                    raise
+                nested = self.borrowed and self.writer.in_transaction
+                result = self._write(plain(self.writer), work, name, nested=nested, keep=keep)
             except sqlite3.Error as error:
                 raise translate(error, self.path) from error
-            finally:
-                cursor.close()
             point(name + ":after-commit")
             return result
+
+    def _write(
+        self, cursor: sqlite3.Cursor, work: Callable[[sqlite3.Cursor], T], name: str, *, nested: bool, keep: bool
+    ) -> T:
+        begun = False
+        try:
+            cursor.execute("SAVEPOINT amber" if nested else "BEGIN IMMEDIATE")
+            begun = True
+            point(name + ":begun")
+            result = work(cursor)
+            point(name + ":before-commit")
+            if keep:
+                cursor.execute("RELEASE amber" if nested else "COMMIT")
+            else:
+                _roll_back(cursor, nested)
+            return result
+        except BaseException:
+            if begun or not nested:
+                _roll_back(cursor, nested)
+            raise
+        finally:
+            cursor.close()
+
+    def drop(self) -> None:
+        """Close the connections that the parent of this process opened, as far as none was in use at the fork."""
+        _opened.discard(self)
+        for reader in list(self._readers):
+            if reader.lock.acquire(blocking=False):
+                reader.connection.close()
+                reader.lock.release()
+        if not self._closed and hasattr(self, "writer") and not self.writer.in_transaction:
+            self.writer.close()
 
     def close(self) -> None:
         """Close what was opened here."""
@@ -194,8 +236,26 @@ class Connections:
             if self.borrowed or os.getpid() != self.pid:
                 return
             for reader in list(self._readers):
-                reader.connection.close()
+                with reader.lock:
+                    reader.connection.close()
             self.writer.close()
+
+
+_opened: WeakSet[Connections] = WeakSet()
+
+
+def _drop_inherited() -> None:
+    """Close the idle connections that a fork brought along.
+
+    SQLite keeps one set of file locks for each process and takes those of an inherited connection, which the system
+    did not inherit, for held: a new connection beside it would hold none, and lose its commits when the parent closes.
+    """
+    for each in list(_opened):
+        if each.pid != os.getpid() and each.lock.acquire(blocking=False):
+            try:
+                each.drop()
+            finally:
+                each.lock.release()
 
 
 def _roll_back(cursor: sqlite3.Cursor, nested: bool) -> None:

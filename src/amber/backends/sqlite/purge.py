@@ -14,7 +14,7 @@ from amber.model.collection import Collection
 from amber.model.where import canonical
 from amber.store.arguments import check_equal
 from amber.store.constraints import rule_of
-from amber.store.contract import Purged, Scrubbed, Selection
+from amber.store.contract import PURGE, Purged, Scrubbed, Selection
 from amber.store.faults import point
 from amber.store.step import Step
 
@@ -57,14 +57,18 @@ def purge(
             )
         else:
             cursor.execute("DELETE FROM amber_departed WHERE space = ? AND collection = ? AND key = ?", place)
-            cursor.execute("DELETE FROM amber_queue WHERE space = ? AND collection = ? AND key = ?", place)
             cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
         changes += _erase(cursor, place)
+    for ruled in collections.values():
+        if ruled.rules is not None and ruled.rules.collection == collection.name:
+            for key, stays in keys[:limit]:
+                if not stays:
+                    writing.relist(ruled, key, None)
     last_at = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()[0]
     at = max(now, last_at)
     cursor.execute(
         "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
-        (space, position, f"purge/{position}", at),
+        (space, position, f"{PURGE}{position}", at),
     )
     writing.finish(position, at)
     return Purged(documents, changes, len(keys) <= limit, position)
@@ -141,10 +145,11 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
             ),
             "scrub",
         )
-        done, pages = done + 1, _STEP_PAGES
+        pages = _STEP_PAGES
         # FTS5 counts the command itself as one change; more means that it merged something
         if connection.total_changes - before < 2:
             break
+        done += 1
     else:
         return Scrubbed(done, False)
     if _pragma(connections, "auto_vacuum") == 2:
@@ -159,9 +164,12 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
     with connections.lock:
         busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    left = [free, "the write-ahead log, held by another reader: scrub again" if busy else ""]
+    kept = ""
+    if connections.borrowed and _pragma(connections, "secure_delete") != 1:
+        kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"
+    left = [free, kept, "the write-ahead log, held by another reader: scrub again" if busy else ""]
     remaining = tuple(each for each in left if each)
-    return Scrubbed(done + 1, not remaining, remaining)
+    return Scrubbed(done, not remaining, remaining)
 
 
 def _pragma(connections: Connections, name: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from amber.backends.sqlite.schema import index_table, table
 from amber.errors import BadInput
 from amber.model.collection import Collection, Index, Order, Record
-from amber.model.where import OVERFLOW, Where, is_indexed, matches, path_text, scalar
-from amber.store.arguments import check_limit, check_scan
+from amber.model.where import OVERFLOW, Where, matches
+from amber.store.arguments import check_log, check_lookup, check_scan
 from amber.store.codec import decode
 from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
 
@@ -63,7 +63,7 @@ def scan(
     scan_limit: int,
 ) -> Page:
     """Give one page of an index."""
-    index = check_scan(collection, name, equal, low, high, after, limit)
+    index = check_scan(collection, name, equal, low, high, after, limit, where, scan_limit)
     part = Range(collection, index, space, equal, low, high)
     body = "d" if collection.many_field(index) is not None else "x"
     direction, sign = ("DESC", "<") if reverse else ("ASC", ">")
@@ -114,18 +114,11 @@ def lookup(
     scan_limit: int,
 ) -> Page:
     """Give one page of documents by their field entries."""
-    check_limit(limit)
-    index = collection.field_index
-    if index is None:
-        raise BadInput(f"{collection.name} declares no field index.", collection=collection.name)
-    usable = [(path, value) for path, value in where if is_indexed(index.root, path, value)]
-    if not usable:
-        raise BadInput(f"No condition of {where!r} can be answered by the field index.", where=where)
     keys: list[str] = []
     values: list[Any] = []
-    for path, value in usable:
+    for path, value in check_lookup(collection, where, group, after, limit, scan_limit):
         keys.append(_entry_keys(group))
-        values += _entry_values(space, collection, path_text(path), scalar(value), group)
+        values += _entry_values(space, collection, path, value, group)
     overflow = _entry_keys(group)
     values += _entry_values(space, collection, OVERFLOW, "", group)
     # compared with the bodies below, since an entry may stand for a digest and overflow stands for anything
@@ -164,7 +157,7 @@ def position_at(rows: Rows, space: int, newest: int, at: int) -> int:
 
 def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
     """Give log entries with their changes."""
-    check_limit(query.limit)
+    check_log(query)
     parts, values = ["l.space = ?"], [space]
     source, place = "amber_log l", "l.position"
     if query.key is not None:

@@ -77,6 +77,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 VERSION = len(MIGRATIONS)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_OWN_TABLES = set(re.findall(r"TABLE amber_(\w+)", " ".join(sum(MIGRATIONS, ()))))
 _RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
 
 
@@ -91,17 +92,26 @@ def migrate(connections: Connections, collections: Iterable[Collection], analyze
         _check_names(collection)
     connections.check()
     reader = plain(connections.writer)
-    found = current(reader)
+    found = check_version(connections.writer)
+    digests = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
+    if found == VERSION and all(digests.get(each.name) == digest for each, digest in declared.items()):
+        return
+    connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
+
+
+def check_version(connection: sqlite3.Connection) -> int:
+    """Give the schema version of a database that this Amber can work with.
+
+    :raises SchemaMismatch: when it was written by a newer one.
+    """
+    found = current(plain(connection))
     if found > VERSION:
         raise SchemaMismatch(
             f"This memory has schema {found}, newer than the {VERSION} known here: upgrade the amber package.",
             found=found,
             known=VERSION,
         )
-    digests = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
-    if found == VERSION and all(digests.get(each.name) == digest for each, digest in declared.items()):
-        return
-    connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
+    return found
 
 
 def _digest(collection: Collection, analyzer: str) -> str:
@@ -138,6 +148,9 @@ def _check_names(collection: Collection) -> None:
     names = [collection.name, *collection.columns, *collection.by_name]
     bad = [name for name in names if not _NAME.fullmatch(name)]
     bad += [name for name in collection.columns if name in _RESERVED]
+    # the tables of multi-valued indexes are called amber_<collection>_by_<index>, those of FTS5 amber_search_<part>
+    if collection.name in _OWN_TABLES or "_by_" in collection.name or collection.name.startswith("search_"):
+        bad.append(collection.name)
     if bad:
         raise BadInput(f"{bad} can not be names of a collection's table, fields or indexes.", names=bad)
 
@@ -169,6 +182,11 @@ def _declare(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -
         (name,),
     ).fetchall():
         cursor.execute(f"DROP INDEX {old}")
+    for (old,) in cursor.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE ? ESCAPE '\\'",
+        (f"{name}_by_".replace("_", "\\_") + "%",),
+    ).fetchall():
+        cursor.execute(f"DROP TABLE {old}")
     _refill(cursor, collection, analyze)
     for index in collection.indexes:
         if collection.many_field(index) is None:
@@ -188,7 +206,6 @@ def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) ->
         kinds = {field.name: "INTEGER" if field.kind == "int" else "TEXT" for field in collection.fields}
         columns = ", ".join(f'"{column}" {kinds[column]} NOT NULL' for column in index.equal)
         keys = ", ".join(f'"{column}"' for column in index.equal)
-        cursor.execute(f"DROP TABLE IF EXISTS {side}")
         cursor.execute(
             f"""CREATE TABLE {side} (space INTEGER NOT NULL, {columns}, ord {kinds[index.order]} NOT NULL,
                 key TEXT NOT NULL, PRIMARY KEY (space, {keys}, ord, key)) WITHOUT ROWID"""
@@ -200,8 +217,10 @@ def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) ->
     cursor.execute(
         "DELETE FROM amber_unique WHERE rule >= ? AND rule < ?", (f"{collection.name}/", f"{collection.name}0")
     )
-    for row, space, key, revision, stored in cursor.execute(
-        f"SELECT rowid, space, key, revision, body FROM {name}"
+    queue = collection.queue_name
+    cursor.execute("UPDATE amber_queue SET queue = coalesce(?, queue) WHERE collection = ?", (queue, collection.name))
+    for row, space, key, created, stored in cursor.execute(
+        f"SELECT rowid, space, key, created, body FROM {name}"
     ).fetchall():
         body = decode(stored)
         derived = Derived(collection, body, stored, analyze)
@@ -214,7 +233,14 @@ def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) ->
         cursor.executemany("INSERT OR IGNORE INTO amber_field VALUES (?, ?, ?, ?, ?, ?)", entries)
         held = [(space, *pair, key) for pair in collection.unique_values(body, _rule(cursor, collection, space, body))]
         cursor.executemany("INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)", held)
-        documents, tokens = text.replace(cursor, space, collection.name, key, revision, derived)
+        if derived.due is not None:
+            # one that waits already keeps its lease
+            cursor.execute(
+                """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET
+                   due_at = coalesce(due_at, excluded.due_at)""",
+                (space, collection.name, key, queue, derived.due),
+            )
+        documents, tokens = text.replace(cursor, space, collection.name, key, created, derived)
         cursor.execute(
             "UPDATE amber_space SET documents = documents + ?, tokens = tokens + ? WHERE n = ?",
             (documents, tokens, space),

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from amber.backends.sqlite import purge, read, text, write
-from amber.backends.sqlite.connection import Connections, Durability, Execute, translate
-from amber.backends.sqlite.schema import by_name, migrate, table
+from amber.backends.sqlite.connection import Connections, Durability, Execute, translate, translated
+from amber.backends.sqlite.schema import by_name, check_version, migrate, table
 from amber.backends.sqlite.verify import find_problems
 from amber.model.batch import MAX_WRITES, Batch
-from amber.model.bounds import check_name
+from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_selection, find_collection
+from amber.store.arguments import check_claim, check_limit, check_selection, find_collection
 from amber.store.codec import decode
 from amber.store.contract import (
+    PURGE,
     SCAN_LIMIT,
     Candidate,
     Capabilities,
@@ -69,7 +70,7 @@ class SQLiteStore:
         self._analyze = analyze
         self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
-        self._connections = Connections(target, durability=durability, timeout=timeout)
+        self._connections = Connections(target, durability=durability, timeout=timeout, inspect=check_version)
         self.capabilities = Capabilities(
             "sqlite",
             durable=True,
@@ -91,7 +92,7 @@ class SQLiteStore:
         """Give the number of a space, or -1 when nobody wrote to it."""
         number = self._numbers.get(space)
         if number is None:
-            check_name("space", space)
+            check_name("space", space, MAX_SPACE)
             found = self._connections.rows("SELECT n FROM amber_space WHERE name = ?", (space,))
             if not found:
                 return -1
@@ -104,18 +105,28 @@ class SQLiteStore:
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
         return self._connections.write(
-            lambda cursor: write.commit(cursor, prepared, self.collections, self._statements, self._analyze), "commit"
+            lambda cursor: write.commit(
+                cursor,
+                prepared,
+                self.collections,
+                self._statements,
+                self._analyze,
+                erasing=not self._connections.borrowed,
+            ),
+            "commit",
         )
 
     def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
-        write.check_claim(self.collections, queue, n, lease)
+        names = check_claim(self.collections, queue, n, lease, now)
         number = self._number(space)
         return self._connections.write(
-            lambda cursor: write.claim(cursor, self._statements, number, queue, n, lease=lease, now=now), "claim"
+            lambda cursor: write.claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
         )
 
     def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         check_selection(self.collections, selection)
+        check_limit(limit)
+        check_int("now", now)
         number = self._number(space)
         if number < 0:
             return Purged(0, 0, True)
@@ -128,9 +139,14 @@ class SQLiteStore:
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._connections.check()
-        return purge.scrub(self._connections, steps)
+        check_int("steps", steps, 1)
+        with translated(self._connections.path):
+            return purge.scrub(self._connections, steps)
 
     def receipt(self, space: str, operation: str) -> Receipt | None:
+        check_key(operation)
+        if operation.startswith(PURGE):
+            return None
         sql = "SELECT position, at FROM amber_log WHERE space = ? AND operation = ?"
         found = self._connections.rows(sql, (self._number(space), operation))
         return Receipt(found[0][0], operation, found[0][1], repeated=True) if found else None
@@ -140,6 +156,7 @@ class SQLiteStore:
         if statements is None:
             find_collection(self.collections, collection)
             return None
+        check_key(key)
         number = self._numbers.get(space) or self._number(space)
         found = self._connections.rows(statements.get, (number, key))
         if not found:
@@ -150,14 +167,20 @@ class SQLiteStore:
     def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
         name = table(find_collection(self.collections, collection))
         number = self._number(space)
-        found = {}
-        for start in range(0, len(keys), 500):
-            part = keys[start : start + 500]
-            marks = ", ".join("?" * len(part))
-            sql = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key IN ({marks})"
-            for key, created, revision, body in self._connections.rows(sql, (number, *part)):
-                found[key] = Record(key, created, revision, decode(body))
-        return found
+        for key in keys:
+            check_key(key)
+
+        def work(execute: Execute) -> dict[str, Record]:
+            found = {}
+            for start in range(0, len(keys), 500):
+                part = keys[start : start + 500]
+                marks = ", ".join("?" * len(part))
+                sql = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key IN ({marks})"
+                for key, created, revision, body in execute(sql, (number, *part)):
+                    found[key] = Record(key, created, revision, decode(body))
+            return found
+
+        return self._connections.read(work)
 
     def scan(
         self,
@@ -175,8 +198,11 @@ class SQLiteStore:
         scan_limit: int = SCAN_LIMIT,
     ) -> Page:
         declared = find_collection(self.collections, collection)
-        rows, number = self._connections.rows, self._number(space)
-        return read.scan(rows, number, declared, index, equal, low, high, reverse, after, limit, where, scan_limit)
+        number, more = self._number(space), (index, equal, low, high, reverse, after, limit, where, scan_limit)
+        if not where:
+            return read.scan(self._connections.rows, number, declared, *more)
+        # several statements: on one snapshot
+        return self._connections.read(lambda execute: read.scan(_fetcher(execute), number, declared, *more))
 
     def lookup(
         self,
@@ -190,8 +216,8 @@ class SQLiteStore:
         scan_limit: int = SCAN_LIMIT,
     ) -> Page:
         declared = find_collection(self.collections, collection)
-        rows, number = self._connections.rows, self._number(space)
-        return read.lookup(rows, number, declared, where, group, after, limit, scan_limit)
+        number, more = self._number(space), (where, group, after, limit, scan_limit)
+        return self._connections.read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
 
     def count(
         self,
@@ -221,10 +247,12 @@ class SQLiteStore:
         return read.total(self._connections.rows, self._number(space), declared, index, equal, field, low, high)
 
     def position(self, space: str) -> int:
+        check_name("space", space, MAX_SPACE)
         found = self._connections.rows("SELECT position FROM amber_space WHERE name = ?", (space,))
         return int(found[0][0]) if found else 0
 
     def position_at(self, space: str, at: int) -> int:
+        check_int("at", at)
         return read.position_at(self._connections.rows, self._number(space), self.position(space), at)
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
@@ -232,6 +260,8 @@ class SQLiteStore:
         return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
 
     def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
+        for term in terms:
+            check_key(term)
         number = self._number(space)
         return self._connections.read(lambda execute: text.stats(execute, number, terms))
 
@@ -248,24 +278,33 @@ class SQLiteStore:
         return self._connections.read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
+        find_collection(self.collections, collection)
+        check_key(key)
         sql = "SELECT due_at, epoch, attempts FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"
         found = self._connections.rows(sql, (self._number(space), collection, key))
         return QueueState(*found[0]) if found else None
 
     def due_spaces(self, queue: str, now: int, *, limit: int = 100) -> list[str]:
-        sql = """SELECT s.name, (SELECT min(due_at) FROM amber_queue q
-                 WHERE q.space = s.n AND q.queue = ? AND q.due_at IS NOT NULL) AS due
-                 FROM amber_space s WHERE due <= ? ORDER BY due, s.name LIMIT ?"""
-        return [row[0] for row in self._connections.rows(sql, (queue, now, limit))]
+        check_int("now", now)
+        check_limit(limit)
+        names = [each.name for each in self.collections.values() if each.queue_name == queue]
+        sql = f"""SELECT s.name, (SELECT min(due_at) FROM amber_queue q WHERE q.space = s.n AND q.queue = ?
+                  AND q.due_at IS NOT NULL AND q.collection IN ({", ".join("?" * len(names))})) AS due
+                  FROM amber_space s WHERE due <= ? ORDER BY due, s.name LIMIT ?"""
+        return [row[0] for row in self._connections.rows(sql, (queue, *names, now, limit))]
 
     def spaces(self) -> list[str]:
-        return [row[0] for row in self._connections.rows("SELECT name FROM amber_space ORDER BY name")]
+        return [
+            row[0] for row in self._connections.rows("SELECT name FROM amber_space WHERE position > 0 ORDER BY name")
+        ]
 
     def verify(self, space: str | None = None) -> list[Problem]:
+        if space is not None:
+            check_name("space", space, MAX_SPACE)
         rows = self._connections.rows("SELECT name, n FROM amber_space")
         numbers = {name: n for name, n in rows if space is None or name == space}
         return self._connections.write(
-            lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify"
+            lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify", keep=False
         )
 
     def stats(self, space: str) -> Stats:

@@ -7,6 +7,7 @@ again to remove it) and, one byte each, how often they occur.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +16,12 @@ from typing import Any
 
 from amber.backends.sqlite.connection import Execute
 from amber.model.collection import Facets
-from amber.store.arguments import check_limit
+from amber.store.arguments import check_candidates
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
 from amber.store.derive import Derived
 
+#: What stands between tokens: a word with it is in no document, and FTS5 would take it apart.
+_BETWEEN = re.compile(r"[\x00-\x20\x7f]|^$")
 #: Rows fetched by one statement with a list of ids.
 _CHUNK = 500
 
@@ -122,7 +125,7 @@ def candidates(
     limit: int,
 ) -> list[Candidate]:
     """Give the documents with the largest sums of weights."""
-    check_limit(limit)
+    words = check_candidates(clauses, filter, also, limit)
     conditions, values = _conditions(filter)
     if conditions:
         sql = f"""SELECT d.id FROM amber_search CROSS JOIN amber_doc d ON d.id = amber_search.rowid
@@ -131,10 +134,11 @@ def candidates(
         sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
     sums: dict[int, int] = defaultdict(int)
     for clause in clauses:
+        if any(_BETWEEN.search(word) for word in clause.words):
+            continue
         match = " AND ".join(quoted(space, word) for word in clause.words)
         for (number,) in execute(sql, (match, *values)):
             sums[number] += clause.weight
-    words = sorted({*also, *(word for clause in clauses for word in clause.words)})
     return _load(execute, space, words, _best(execute, sums, limit))
 
 

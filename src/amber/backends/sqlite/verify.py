@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.schema import index_table, table
-from amber.model.collection import Collection, Record
+from amber.errors import Corrupt
+from amber.model.collection import Collection, Order, Record
 from amber.store.codec import decode, encode
 from amber.store.constraints import rule_of
 from amber.store.contract import Problem
@@ -29,7 +30,12 @@ def find_problems(
     except sqlite3.DatabaseError as error:
         problems.append(Problem("postings", None, None, f"The postings do not match the texts: {error}."))
     for number in spaces.values():
-        problems += _Space(cursor, number, collections, analyze).find()
+        space = _Space(cursor, number, collections, analyze)
+        try:
+            space.find()
+        except sqlite3.DatabaseError as error:
+            problems.append(Problem("file", None, None, f"The rest could not be read: {error}."))
+        problems += space.problems
     return problems
 
 
@@ -42,7 +48,7 @@ class _Space:
         self.holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         self.searchable = self.tokens = 0
 
-    def find(self) -> list[Problem]:
+    def find(self) -> None:
         for collection in self.collections.values():
             self._documents(collection)
         self._unique()
@@ -56,7 +62,6 @@ class _Space:
             self._report(
                 "postings", None, None, f"{held} texts are indexed and {documents} counted; {self.searchable} expected."
             )
-        return self.problems
 
     def _report(self, kind: str, collection: str | None, key: str | None, detail: str) -> None:
         self.problems.append(Problem(kind, collection, key, detail))
@@ -70,24 +75,62 @@ class _Space:
     def _documents(self, collection: Collection) -> None:
         columns = [field.name for field in collection.fields if not field.many]
         names = "".join(f', "{column}"' for column in columns)
-        sql = f"SELECT key, revision, body{names} FROM {table(collection)} WHERE space = ?"
+        sql = f"SELECT key, created, revision, body{names} FROM {table(collection)} WHERE space = ?"
         entries, many = 0, 0
-        for key, revision, stored, *values in self.cursor.execute(sql, (self.space,)).fetchall():
-            body = decode(stored)
+        for key, created, revision, stored, *values in self.cursor.execute(sql, (self.space,)).fetchall():
+            try:
+                body = decode(stored)
+            except Corrupt as error:
+                self._report("body", collection.name, key, f"The body of {key} can not be read: {error}")
+                continue
             derived = Derived(collection, body, stored, self.analyze)
             if [derived.columns[column] for column in columns] != values:
                 self._report("index", collection.name, key, f"The columns of {key} do not match its body.")
-            self._text(collection, key, derived)
+            self._text(collection, key, created, derived)
+            self._queued(collection, key, derived)
             for path, value in derived.entries:
                 entries += 1
                 if not self._has_entry(collection.name, path, value, derived.group, key):
                     self._report("fields", collection.name, key, f"{key} is missing from the field index at {path}.")
-            for rows in derived.many.values():
+            for name, rows in derived.many.items():
                 many += len(rows)
+                if not all(self._has_row(collection, name, equal, order, key) for equal, order in rows):
+                    self._report("index", collection.name, key, f"{key} is missing from index {name}.")
             for pair in collection.unique_values(body, rule_of(collection, body, self._load)):
                 self.holders[pair].append((collection.name, key))
             self._last_change(collection, key, revision, body)
         self._count(collection, entries, many)
+        self._strays(collection)
+
+    def _strays(self, collection: Collection) -> None:
+        """Report what the log and the queue have of documents that are not there."""
+        absent = f"NOT EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = ? AND d.key = x.key)"
+        sql = f"""SELECT key FROM (SELECT key, kind, purged, max(position) FROM amber_change
+                  WHERE space = ? AND collection = ? GROUP BY key) x
+                  WHERE kind <> 'delete' AND purged = 0 AND {absent}"""
+        place = (self.space, collection.name, self.space)
+        for (key,) in self.cursor.execute(sql, place).fetchall():
+            self._report("log", collection.name, key, f"{key} is gone, and the log has no delete of it.")
+        sql = (
+            f"""SELECT key FROM amber_queue x WHERE space = ? AND collection = ? AND due_at IS NOT NULL AND {absent}"""
+        )
+        for (key,) in self.cursor.execute(sql, place).fetchall():
+            self._report("queue", collection.name, key, f"{key} waits in a queue and does not exist.")
+
+    def _queued(self, collection: Collection, key: str, derived: Derived) -> None:
+        if collection.queue is None:
+            return
+        sql = "SELECT due_at FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"
+        row = self.cursor.execute(sql, (self.space, collection.name, key)).fetchone()
+        # a lease moves the time, so only whether there is one can be compared
+        if (row is not None and row[0] is not None) is not (derived.due is not None):
+            self._report("queue", collection.name, key, f"The place of {key} in its queue does not match its body.")
+
+    def _has_row(self, collection: Collection, name: str, equal: tuple[Order, ...], order: Order, key: str) -> bool:
+        index = collection.by_name[name]
+        columns = " AND ".join(f'"{column}" = ?' for column in index.equal)
+        sql = f"SELECT 1 FROM {index_table(collection, index)} WHERE space = ? AND {columns} AND ord = ? AND key = ?"
+        return self.cursor.execute(sql, (self.space, *equal, order, key)).fetchone() is not None
 
     def _count(self, collection: Collection, entries: int, many: int) -> None:
         one = self.cursor.execute
@@ -106,16 +149,18 @@ class _Space:
                  WHERE space = ? AND collection = ? AND path = ? AND value = ? AND type = ? AND key = ?"""
         return self.cursor.execute(sql, (self.space, collection, path, value, group, key)).fetchone() is not None
 
-    def _text(self, collection: Collection, key: str, derived: Derived) -> None:
+    def _text(self, collection: Collection, key: str, created: int, derived: Derived) -> None:
         row = self.cursor.execute(
-            """SELECT t.tokens, t.counts, d.length FROM amber_doc d JOIN amber_text t ON t.id = d.id
+            """SELECT t.tokens, t.counts, d.length, d.position, d.sender, d.project, d.session, d.type, d.at
+               FROM amber_doc d JOIN amber_text t ON t.id = d.id
                WHERE d.space = ? AND d.collection = ? AND d.key = ?""",
             (self.space, collection.name, key),
         ).fetchone()
         if derived.terms is not None:
             self.searchable += 1
             self.tokens += derived.length
-            if row is None or tuple(row) != (*text.pack(self.space, derived), derived.length):
+            kept = (*text.pack(self.space, derived), derived.length, created, *derived.facets)
+            if row is None or tuple(row) != kept:
                 self._report("postings", collection.name, key, f"The postings of {key} do not match its text.")
         elif row is not None:
             self._report("postings", collection.name, key, f"{key} should not be searchable.")
@@ -152,7 +197,7 @@ class _Space:
                (SELECT position FROM amber_space WHERE n = ?) FROM amber_log WHERE space = ?""",
             (self.space, self.space),
         ).fetchone()
-        if ((first, last) != (1, position) and entries) or entries != last - first + 1:
+        if entries != position or (first, last) != (1, position):
             self._report("log", None, None, f"The log holds {entries} entries from {first} to {last} of {position}.")
         row = self.cursor.execute(
             """SELECT l.position FROM amber_log l WHERE l.space = ? AND l.operation <> 'purge/' || l.position
@@ -162,3 +207,10 @@ class _Space:
         ).fetchone()
         if row is not None:
             self._report("log", None, None, f"The log entry {row[0]} has no changes.")
+        row = self.cursor.execute(
+            """SELECT position FROM (SELECT position, at, lag(at) OVER (ORDER BY position) AS earlier FROM amber_log
+               WHERE space = ?) WHERE at < earlier LIMIT 1""",
+            (self.space,),
+        ).fetchone()
+        if row is not None:
+            self._report("log", None, None, f"The time of the log entry {row[0]} lies before that of the one before.")

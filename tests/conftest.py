@@ -1,0 +1,55 @@
+"""Fixtures for all tests: the stores, and a check that nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from amber.backends.dict import DictStore
+from amber.backends.sqlite import SQLiteStore
+from amber.model.collection import Collection
+from amber.store.contract import Store
+from amber.testing import COLLECTIONS, MakeStore, words
+
+
+@pytest.fixture(params=["dict", "sqlite"])
+def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
+    """Give a maker of new stores, of each kind in turn."""
+    threads = set(threading.enumerate())
+    stores: list[Store] = []
+
+    def make(collections: Iterable[Collection] = COLLECTIONS) -> Store:
+        if request.param == "dict":
+            stores.append(DictStore(collections, analyze=words))
+        else:
+            stores.append(SQLiteStore(tmp_path / f"{len(stores)}.db", collections, analyze=words))
+        return stores[-1]
+
+    yield make
+    for store in stores:
+        store.close()
+    assert set(threading.enumerate()) <= threads, "a thread is left"
+    assert open_files(tmp_path) == []
+
+
+@pytest.fixture
+def store(make_store: MakeStore) -> Store:
+    """Give a new store of the sample collections."""
+    return make_store(COLLECTIONS)
+
+
+def open_files(folder: Path) -> list[str]:
+    """Name the files whose path begins so that this process holds open; on systems that tell."""
+    found = []
+    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        try:
+            name = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            continue
+        if name.startswith(str(folder)):
+            found.append(name)
+    return found

@@ -1,0 +1,44 @@
+"""One body, every store and every face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.services.stage import FACES, Open, SteppingClock, opener, target_of
+
+from amber.memory import Memory
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture(params=["dict", "sqlite"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give what a store of each kind is opened with."""
+    return target_of(request.param, tmp_path)
+
+
+@pytest.fixture(params=[*FACES])
+def open_memory(request: pytest.FixtureRequest, target: str, clock: SteppingClock) -> Iterator[Open]:
+    """Give a maker of memories over one store."""
+    make = opener(target, clock, FACES[request.param])
+    yield make
+    make().close()
+
+
+@pytest.fixture
+def memory(open_memory: Open) -> Iterator[Memory]:
+    """Give a new memory. Whatever a test did to it, all that is derived from the documents is right in the end."""
+    memory = open_memory()
+    yield memory
+    if not memory._closed:
+        assert memory.verify() == []
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: Path) -> Path:
+    return tmp_path / "amber.db"

@@ -1,0 +1,91 @@
+"""What other processes do to one file."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from amber.errors import AmberError
+from amber.memory import Memory
+
+Work = Callable[..., Any]
+
+
+def together(work: Work, path: str, count: int, *given: Any) -> list[Any]:
+    """Let ``count`` processes do the same at once, each with its number, and give what came of each."""
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(count), context.Queue()
+    children = [
+        context.Process(target=_run, args=(work, path, number, barrier, answers, given)) for number in range(count)
+    ]
+    for child in children:
+        child.start()
+    found = dict(answers.get(timeout=60) for _ in children)
+    for child in children:
+        child.join(timeout=60)
+        assert child.exitcode == 0
+    answers.close()
+    return [found[number] for number in range(count)]
+
+
+def _run(work: Work, path: str, number: int, barrier: Barrier, answers: Any, given: tuple[Any, ...]) -> None:
+    barrier.wait(timeout=60)
+    try:
+        with Memory.open(path, space="acme", actor=f"p{number}") as memory:
+            answer = work(memory, number, *given)
+    except AmberError as error:
+        answer = error.code
+    answers.put((number, answer))
+
+
+def put_unique(memory: Memory, number: int, same_sender: bool) -> str:
+    memory.register("u", unique=("v",))
+    sender = "ana" if same_sender else f"s{number}"
+    return memory.facts.put({"v": 1, "by": number}, type="u", sender=sender).id
+
+
+def mention(memory: Memory, number: int, times: int) -> int:
+    for _ in range(times):
+        memory.facts.put("Prefers  dark mode" if number % 2 else "prefers DARK mode")
+    return times
+
+
+def patch_members(memory: Memory, number: int, id: str, times: int) -> int:
+    for n in range(times):
+        memory.facts.patch(id, {f"p{number}": {str(n): True}})
+    return times
+
+
+def many(memory: Memory, number: int, times: int) -> int:
+    for n in range(times):
+        with memory.transaction(session=f"s{number}") as tx:
+            for part in range(3):
+                tx.facts.put(f"{number} {n} {part}", sender=f"s{number}")
+    return times
+
+
+def put_or_undo(memory: Memory, number: int, times: int) -> list[str]:
+    """Say the same thing again and again, or take back whatever was said last."""
+    outcomes = []
+    for _ in range(times):
+        try:
+            if number % 2:
+                memory.history.undo(last=1)
+            else:
+                memory.facts.put("contested", key="k")
+            outcomes.append("ok")
+        except AmberError as error:
+            outcomes.append(error.code)
+    return outcomes
+
+
+def supersede(memory: Memory, number: int, times: int) -> int:
+    for n in range(times):
+        memory.facts.put(f"{number}/{n}", key="k")
+    return times
+
+
+def take_in(memory: Memory, number: int, path: str) -> list[tuple[str, int]]:
+    return [(each.status, each.messages) for each in memory.import_sessions(path)]
