@@ -58,6 +58,8 @@ def parse_target(target: str | os.PathLike[str]) -> Target:
         raise BadInput(f"A memory is named by a path or URL, not {target!r}.", target=target)
     if text in ("memory:", "memory://", ":memory:"):
         return Target("dict", None, {})
+    if text.startswith("memory:"):
+        raise BadInput(f"memory: takes nothing after it, not {text[7:]!r}; write ./{text} for a file.", target=text)
     if "://" not in text:
         return Target("sqlite", Path(text).expanduser(), {})
     parts = urlsplit(text)

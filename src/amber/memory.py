@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ from typing import Any
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.config import default_space, default_target, parse_target, read_options
-from amber.errors import Closed
+from amber.errors import BadInput, Closed
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
@@ -36,17 +36,23 @@ COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS)
 
 
 def open_store(
-    target: str | os.PathLike[str] | sqlite3.Connection, *, durability: str | None = None, timeout: float | None = None
+    target: str | os.PathLike[str] | sqlite3.Connection,
+    *,
+    create: bool = True,
+    durability: str | None = None,
+    timeout: float | None = None,
 ) -> Store:
     """Open the store that a path, URL or connection names."""
     if isinstance(target, sqlite3.Connection):
+        if durability is not None or timeout is not None:
+            raise BadInput("A connection keeps its own durability and timeout; set them on the connection.")
         return SQLiteStore(target, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION))
     parsed = parse_target(target)
     options = read_options(parsed, durability, timeout)
     if parsed.kind == "dict":
         return DictStore(COLLECTIONS, analyze=analyze)
     path = parsed.path or Path()
-    return SQLiteStore(path, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION), **options)
+    return SQLiteStore(path, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION), create=create, **options)
 
 
 class View:
@@ -152,6 +158,7 @@ class Memory(View):
         space: str | None = None,
         actor: str | None = None,
         zone: tzinfo = UTC,
+        create: bool = True,
         durability: str | None = None,
         timeout: float | None = None,
         clock: Callable[[], int] = system_clock,
@@ -164,16 +171,18 @@ class Memory(View):
         :param space: the isolation border; nothing crosses it. Default: ``AMBER_SPACE``, else ``default``.
         :param actor: who makes the changes of this memory, kept in the log.
         :param zone: the zone of dates and times that are given without one.
+        :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
         :param clock: gives the time in microseconds since the epoch.
-        :raises BadInput, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
+        :raises BadInput, NotFound, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
         """
         name = space if space is not None else default_space()
         check_name("space", name, MAX_SPACE)
         if actor is not None:
             check_name("actor", actor)
-        store = open_store(target if target is not None else default_target(), durability=durability, timeout=timeout)
+        named = target if target is not None else default_target()
+        store = open_store(named, create=create, durability=durability, timeout=timeout)
         return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
 
     def register(
@@ -227,20 +236,22 @@ class Memory(View):
         sender: str = "me",
         project: str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
-    ) -> Iterator[Imported]:
+        on_file: Callable[[Imported], None] | None = None,
+    ) -> list[Imported]:
         """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
 
-        Safe to repeat: only what is new is added. Files are streamed, never read whole; each is taken in when its
-        result is asked for, so go through the results.
+        Safe to repeat: only what is new is added. Files are streamed, never read whole.
 
         :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
-        :param on_progress: called after each batch.
+        :param on_progress: called after each batch. :param on_file: called with each result as soon as it is there.
         :raises BadInput: when a path does not exist; before anything is taken in.
         """
         given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         check_name("sender", sender)
         self.history.position()
-        return import_sessions(self._unit, given, sender=sender, project=project, on_progress=on_progress)
+        return import_sessions(
+            self._unit, given, sender=sender, project=project, on_progress=on_progress, on_file=on_file
+        )
 
     def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

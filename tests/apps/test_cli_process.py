@@ -121,7 +121,7 @@ def test_on_a_terminal_no_line_is_too_long(imported: Amber, environment: dict[st
         ["facts", "--all"],
         ["facts", id],
         ["log"],
-        ["at", "13"],
+        ["at", "8"],
         ["diff", "0"],
         ["recall", "京都"],
         ["stats"],

@@ -15,7 +15,8 @@ from amber.memory import Memory
 from amber.pipeline.importer import Imported, Progress
 
 SESSION = "11111111-2222-4333-8444-555555555555"
-RECORDED = Path("/work/shared/data/transcripts")
+#: Real sessions, where the shared data folder stands beside the repository.
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "transcripts"
 Line = dict[str, Any]
 
 
@@ -282,15 +283,15 @@ def test_spaces_take_one_recording_each(open_memory: Open, recording: Path) -> N
     assert len(list(other.sessions.iter_messages(SESSION))) == 450
 
 
-@pytest.mark.parametrize("folder", ["claude", "codex"])
-def test_recorded_sessions(memory: Memory, folder: str) -> None:
-    if not (RECORDED / folder).exists():
-        return
-    done = take(memory, RECORDED / folder)
-    assert "imported" in {each.status for each in done}
-    assert "failed" not in {each.status for each in done}
-    for session in memory.sessions.page():
-        found = list(memory.sessions.iter_messages(session.id, retracted=True))
-        assert [message.seq for message in found] == [*range(session.messages)]
-        assert sum(message.kind == "prompt" and message.live for message in found) == session.prompts
-    assert {each.status for each in take(memory, RECORDED / folder)} <= {"unchanged", "refused"}
+if RECORDED.is_dir():
+
+    @pytest.mark.parametrize("folder", ["claude", "codex"])
+    def test_recorded_sessions(memory: Memory, folder: str) -> None:
+        done = take(memory, RECORDED / folder)
+        assert "imported" in {each.status for each in done}
+        assert "failed" not in {each.status for each in done}
+        for session in memory.sessions.page():
+            found = list(memory.sessions.iter_messages(session.id, retracted=True))
+            assert [message.seq for message in found] == [*range(session.messages)]
+            assert sum(message.kind == "prompt" and message.live for message in found) == session.prompts
+        assert {each.status for each in take(memory, RECORDED / folder)} <= {"unchanged", "refused"}

@@ -142,7 +142,7 @@ def test_it_is_visible_and_logged_once(ready: Memory, name: str) -> None:
     entries = after[3][: len(after[3]) - len(before[3])]
     # an import says when it has read a file whole
     assert [entry.position for entry in entries] == [*range(position + len(entries), position, -1)]
-    assert len(entries) == (2 if name == "import_sessions" else 1)
+    assert len(entries) == 1
     assert {(entry.actor, entry.session) for entry in entries} == {("tester", MUTATORS[name].session)}
     assert all(entry.changes for entry in entries)
 

@@ -78,7 +78,7 @@ WRITES = st.one_of(
     st.builds(b.Append, st.just(F), KEYS, FACTS),
     st.builds(b.Delete, NAMES, KEYS),
     st.builds(b.Add, st.just(F), KEYS, COUNTERS, SMALL, st.none() | SMALL, FACTS),
-    st.builds(b.Add, st.just(F), KEYS, COUNTERS, SMALL),
+    st.builds(b.Add, st.just(F), KEYS, COUNTERS, SMALL, st.none(), st.none()),
     st.builds(b.Touch, st.sampled_from([F, "jobs"]), KEYS, st.fixed_dictionaries({"seen": SMALL})),
     st.builds(b.Reschedule, QUEUES, KEYS, SMALL, st.none() | st.integers(0, 3)),
     st.builds(b.Put, st.just("kinds"), st.sampled_from(["t", "u"]), RULES),
@@ -205,8 +205,16 @@ class TwoStores(RuleBasedStateMachine):
         if writes:
             self.commit(space, writes, undoes=(position,))
 
-    @rule(space=SPACES, n=st.integers(1, 4), lease=st.integers(1, 5), now=SMALL)
-    def claim(self, space: str, n: int, lease: int, now: int) -> None:
+    @rule(
+        space=SPACES,
+        tasks=st.lists(st.builds(b.Put, QUEUES, KEYS, TASKS), max_size=5),
+        n=st.integers(1, 4),
+        lease=st.integers(1, 5),
+        now=SMALL,
+    )
+    def claim(self, space: str, tasks: list[b.Put], n: int, lease: int, now: int) -> None:
+        for task in tasks:
+            self.commit(space, [task])
         leases = self.both("claim", space, "work", n, lease=lease, now=now)
         for each in leases[:1]:
             finish = b.Put(each.collection, each.key, {**each.body, "due": None})
@@ -284,6 +292,8 @@ class TwoStores(RuleBasedStateMachine):
             since=st.none() | SMALL,
             until=st.none() | SMALL,
             collections=st.sampled_from([(), (F,), ("notes", F)]),
+            session=st.none(),
+            type=st.sampled_from([None, None, "t"]),
         ),
         limit=st.integers(1, 5),
     )
@@ -297,6 +307,9 @@ class TwoStores(RuleBasedStateMachine):
             LogQuery,
             low=st.none() | POSITIONS,
             high=st.none() | POSITIONS,
+            key=st.none(),
+            session=st.none(),
+            actor=st.none(),
             reverse=st.booleans(),
             limit=st.integers(1, 5),
         ),
@@ -343,7 +356,7 @@ class TwoStores(RuleBasedStateMachine):
 
 TestTwoStores = TwoStores.TestCase
 TestTwoStores.settings = settings(
-    max_examples=int(os.environ.get("AMBER_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("AMBER_EXAMPLES", "150")),
     stateful_step_count=25,
     deadline=None,
     derandomize="CI" in os.environ,

@@ -40,12 +40,12 @@ class State:
         place = parse_target(self.target)
         if place.path is None and make:
             note("memory: is a memory of this command alone; nothing of it is kept.")
-        elif place.path is not None and not make and not place.path.exists():
-            raise NotFound(
-                f"There is no memory at {str(place.path)!r} yet. Make it with 'amber import' or 'amber put'.",
-                target=self.target,
-            )
-        with Memory.open(self.target, space=self.space, actor=self.actor, zone=LocalZone()) as memory:
+        try:
+            memory = Memory.open(self.target, space=self.space, actor=self.actor, zone=LocalZone(), create=make)
+        except NotFound as error:
+            hint = "Make one with 'amber import' or 'amber put'."
+            raise NotFound(f"{error.message} {hint}", target=self.target) from None
+        with memory:
             yield memory
 
 

@@ -53,11 +53,14 @@ def import_command(
     with state.open(make=True) as memory:
         try:
             with _bar(paths, hidden=state.json and sys.stdout.isatty()) as (progress, finished):
-                for each in memory.import_sessions(paths, sender=sender, project=project, on_progress=progress):
+
+                def done(each: Imported) -> None:
                     finished(each)
                     results.append(each)
                     if state.json:
                         emit(each._asdict(), stream=True)
+
+                memory.import_sessions(paths, sender=sender, project=project, on_progress=progress, on_file=done)
         except KeyboardInterrupt:
             note("\nwhat was taken in so far stays; the same command goes on from there")
             raise

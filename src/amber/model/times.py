@@ -12,7 +12,8 @@ Duration = timedelta | str
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: The last moment that a datetime can name.
+#: The first and the last moment that a datetime in UTC can name.
+EARLIEST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(w|d|h|m|s|ms)")
 _SECONDS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -22,7 +23,8 @@ def to_micros(value: Time, zone: tzinfo = UTC) -> int:
     """Read a time: an aware datetime, a date (its first moment in ``zone``), or ISO 8601 text; text without an offset
     is in ``zone``.
 
-    :raises BadInput: for a naive datetime, text that is not ISO 8601, or another type.
+    :raises BadInput: for a naive datetime, text that is not ISO 8601, a time outside the years 1 to 9999 in UTC, or
+        another type.
     """
     if isinstance(value, str):
         value = _parse(value, zone)
@@ -33,7 +35,10 @@ def to_micros(value: Time, zone: tzinfo = UTC) -> int:
         value = datetime.combine(value, time(), zone)
     else:
         raise BadInput(f"A time must be an aware datetime or ISO 8601 text, not {value!r}.", value=value)
-    return (value - _EPOCH) // _MICROSECOND
+    micros = (value - _EPOCH) // _MICROSECOND
+    if not EARLIEST <= micros <= LATEST:
+        raise BadInput(f"{value.isoformat()} lies outside the years 1 to 9999 in UTC.", value=value)
+    return micros
 
 
 def _parse(text: str, zone: tzinfo) -> datetime:

@@ -79,6 +79,8 @@ def parse_where(where: Mapping[Any, Any] | None) -> Where:
     """
     if not where:
         return ()
+    if not isinstance(where, Mapping):
+        raise BadInput(f"where is a mapping of paths to values, like {{'payload.role': 'admin'}}, not {where!r}.")
     pairs = []
     for path, value in where.items():
         segments = parse_path(path)

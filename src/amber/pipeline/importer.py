@@ -31,6 +31,8 @@ from amber.services.unit import Unit
 
 #: Messages in one commit.
 BATCH = 200
+#: How the reason of a file begins that is there and can not be read.
+UNREADABLE = "cannot be read"
 
 
 class Imported(NamedTuple):
@@ -62,15 +64,21 @@ def import_sessions(
     *,
     sender: str,
     project: str | None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Iterator[Imported]:
+    on_progress: Callable[[Progress], None] | None,
+    on_file: Callable[[Imported], None] | None,
+) -> list[Imported]:
     """Import what lies under paths, file by file (see ``Memory.import_sessions``)."""
     below = check_project(project)
     given = [Path(path) for path in paths]
     for path in given:
         if not path.exists():
             raise BadInput(f"There is no file or folder {str(path)!r}.", path=str(path))
-    return _import_all(unit, given, sender, below, on_progress)
+    results: list[Imported] = []
+    for each in _import_all(unit, given, sender, below, on_progress):
+        results.append(each)
+        if on_file is not None:
+            on_file(each)
+    return results
 
 
 def _import_all(
@@ -90,7 +98,7 @@ def _import_all(
 def _refusals(left: list[tuple[Path, str]]) -> Iterator[Imported]:
     while left:
         path, reason = left.pop(0)
-        yield _outcome(path, "refused", reason=reason)
+        yield _outcome(path, "failed" if reason.startswith(UNREADABLE) else "refused", reason=reason)
 
 
 def _outcome(path: Path, status: str, **given: Any) -> Imported:
@@ -113,7 +121,7 @@ def _import_file(
         stat = path.stat()
         reader = open_session(path)
         if isinstance(reader, Refusal):
-            return _outcome(path, "refused", reason=f"{reader.name}: {reader.reason}")
+            return _outcome(path, "refused", reason=reader.reason)
         info = reader.info()
         known = unit.get(SESSIONS, info.session_id)
         mark = [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
@@ -121,7 +129,7 @@ def _import_file(
             return _outcome(path, "unchanged", session=info.session_id, format=info.format)
         return _Import(unit, path, reader, info, sender, project, mark, on_progress).run()
     except OSError as error:
-        return _outcome(path, "failed", reason=f"it can not be read: {error.strerror or error}")
+        return _outcome(path, "failed", reason=f"{UNREADABLE}: {error.strerror or error}")
     except BadInput as error:
         # what was taken in before stays; the others still come
         return _outcome(path, "failed", reason=error.message)
@@ -149,11 +157,16 @@ class _Import:
 
     def run(self) -> Imported:
         messages = iter(self.reader)
-        while chunk := list(islice(messages, BATCH)):
-            self._take(chunk)
+        chunk = list(islice(messages, BATCH))
+        while True:
+            following = list(islice(messages, BATCH))
+            # the last commit also notes how far the file was read, so that an undo of it takes messages back too
+            self._take(chunk, None if following else self.mark)
             if self.on_progress is not None:
                 self.on_progress(Progress(str(self.path), self.reader.bytes_read, self.reader.bytes_total))
-        self.unit.retrying(lambda: self._commit([], self.mark))
+            if not following:
+                break
+            chunk = following
         return _outcome(
             self.path,
             "imported" if self.added or self.changed else "unchanged",
@@ -165,21 +178,20 @@ class _Import:
             bytes=self.reader.size,
         )
 
-    def _take(self, chunk: list[TranscriptMessage]) -> None:
+    def _take(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
         """Commit some messages; one that can not be stored is left out, and counted, without the others."""
         try:
-            self.unit.retrying(lambda: self._commit(chunk, None))
+            self.unit.retrying(lambda: self._commit(chunk, mark))
         except BadInput as error:
             # when it is the session itself that can not be stored, this raises
-            self.unit.retrying(lambda: self._commit([], None))
+            self.unit.retrying(lambda: self._commit([], mark if len(chunk) == 1 else None))
             if len(chunk) == 1:
-                self.refused[
-                    "message over a bound" if isinstance(error, TooLarge) else "message that can not be stored"
-                ] += 1
+                why = "message over a bound" if isinstance(error, TooLarge) else "message that can not be stored"
+                self.refused[why] += 1
                 return
             half = len(chunk) // 2
-            self._take(chunk[:half])
-            self._take(chunk[half:])
+            self._take(chunk[:half], None)
+            self._take(chunk[half:], mark)
 
     def _commit(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
         unit, name = self.unit, self.info.session_id

@@ -8,14 +8,15 @@ from typing import Any
 
 from amber.errors import BadInput, Conflict, NotFound
 from amber.model import fact as rules
-from amber.model.batch import AtRevision, Expectation, Put
+from amber.model.batch import AtRevision, Expectation, NotPurged, Put
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Body, Record
-from amber.model.fact import FACTS, TYPES, Fact
+from amber.model.fact import FACTS, Fact
 from amber.model.times import LATEST, Duration, Time, to_duration, to_micros
-from amber.model.where import Where, is_indexed, matches, parse_where, walk
+from amber.model.where import Where, is_indexed, matches, parse_where
 from amber.services.past import state_of
 from amber.services.payload import to_payload
+from amber.services.succession import placed
 from amber.services.types import Types
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
@@ -118,9 +119,11 @@ class Facts:
             body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
         decision = rules.decide_put(members, body, ids, now, dated=dated)
-        expectations: list[Expectation] = []
+        # ids of facts are never given twice, so a source that was ever forgotten is gone for good
+        sources = tuple((FACTS.name, origin) for origin in body["derived_from"])
+        expectations: list[Expectation] = [NotPurged(sources, 0)] if sources else []
         if not decision.commutes:
-            expectations = [unchanged, *beside]
+            expectations += [unchanged, *beside]
         try:
             receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=operation)
         except NotFound as error:
@@ -385,49 +388,6 @@ class Facts:
         if record is None:
             raise NotFound(f"There is no fact {key!r}.", id=key)
         return record
-
-
-def placed(unit: Unit, body: Body, now: int) -> tuple[list[Record], Expectation, list[Expectation]]:
-    """Give the live facts that a new body repeats or supersedes: those of its group from its beginning on, and the
-    ones that hold a unique value of it and may be replaced. With what must still be so of both at the commit."""
-    group, unchanged = unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
-    members = {record.key: record for record in group}
-    beside = {record.key: record for record in _holders(unit, body, now) if record.key not in members}
-    expected: list[Expectation] = [AtRevision(FACTS.name, each.key, each.revision) for each in beside.values()]
-    return [*members.values(), *beside.values()], unchanged, expected
-
-
-def _holders(unit: Unit, body: Body, now: int) -> list[Record]:
-    if body["type"] is None or body["ephemeral"]:
-        return []
-    rule = unit.get(TYPES, body["type"])
-    found: list[Record] = []
-    for paths in rule.body["unique"] if rule is not None else ():
-        where: Where = tuple((tuple(path), walk(body, tuple(path))) for path in paths)
-        if any(value is None for _, value in where):
-            continue
-        cursor: Cursor | None = None
-        while True:
-            page = _typed(unit, body["type"], where, cursor)
-            found += [record for record in page.rows if _holds(record.body, body, now)]
-            if page.cursor is None:
-                break
-            cursor = page.cursor
-    return found
-
-
-def _typed(unit: Unit, type: str, where: Where, after: Cursor | None) -> Page:
-    """Give one page of the facts of a type that match."""
-    if any(is_indexed("payload", path, value) for path, value in where):
-        return unit.lookup(FACTS, where, group=type, after=after, limit=100)
-    return unit.scan(FACTS, "type", (type,), where=where, after=after, limit=100)
-
-
-def _holds(old: Body, new: Body, now: int) -> bool:
-    if old["deleted_at"] is not None or old["ephemeral"] or old["valid_until"] is not None:
-        return False
-    # one whose time to live is over makes room, wherever it stands
-    return rules.is_expired(old, now) or all(old[name] == new[name] for name in ("sender", "project", "key"))
 
 
 def check_project(project: str | None) -> str | None:

@@ -11,7 +11,8 @@ from amber.model.collection import Record
 from amber.model.fact import FACTS, Fact, decide_promote, is_expired, promoted
 from amber.model.message import MESSAGES, SESSIONS, Message, Session
 from amber.services.buffer import BufferedUnit
-from amber.services.facts import check_project, placed
+from amber.services.facts import check_project
+from amber.services.succession import placed
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
 from amber.store.contract import Change, Cursor, LogQuery, Receipt

@@ -248,7 +248,8 @@ class Store(Protocol):
     def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and session.
+        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and
+        session.
 
         By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
         one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""

@@ -16,7 +16,7 @@ from threading import RLock, local
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
-from amber.errors import AmberError, BadInput, Closed, Corrupt, TimedOut, Unavailable, Unsupported
+from amber.errors import AmberError, BadInput, Closed, Corrupt, NotFound, TimedOut, Unavailable, Unsupported
 from amber.store.faults import point
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ class _Reader:
 class Connections:
     """All connections of one store.
 
+    :param create: make a file that is not there; else that is NotFound.
     :param durability: what a power loss may take: ``full`` nothing that was answered, ``normal`` (default) the last
         commits but never consistency, ``off`` for throw-away files. A crash of the process alone loses nothing.
     :param timeout: seconds to wait for another process's write before TimedOut.
@@ -62,6 +63,7 @@ class Connections:
         self,
         target: str | os.PathLike[str] | sqlite3.Connection,
         *,
+        create: bool,
         durability: Durability,
         timeout: float,
         inspect: Callable[[sqlite3.Connection], object],
@@ -82,6 +84,8 @@ class Connections:
         else:
             _drop_inherited()
             _opened.add(self)
+            if not create and not Path(target).exists():
+                raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
             prepare_file(Path(target))
             with translated(self.path):
                 self.writer = self._open(inspect)
@@ -301,6 +305,8 @@ def prepare_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
+    except BadInput:
+        raise
     except ValueError as error:
         raise BadInput(f"{str(path)!r} can not be a file name: {error}.", path=str(path)) from error
     except OSError as error:

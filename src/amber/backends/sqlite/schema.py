@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.connection import Connections, plain
-from amber.errors import BadInput, SchemaMismatch, Unsupported
+from amber.errors import BadInput, NotFound, SchemaMismatch, Unsupported
 from amber.model.collection import Body, Collection, Index
 from amber.store.codec import decode
 from amber.store.derive import Analyze, Derived
@@ -99,12 +99,15 @@ def migrate(connections: Connections, collections: Iterable[Collection], analyze
     connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
 
 
-def check_version(connection: sqlite3.Connection) -> int:
-    """Give the schema version of a database that this Amber can work with.
+def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int:
+    """Give the schema version of a database that this Amber can work with, 0 when it holds no memory yet.
 
     :raises SchemaMismatch: when it was written by a newer one.
+    :raises NotFound: when it holds no memory and none shall be made.
     """
     found = current(plain(connection))
+    if not found and not create:
+        raise NotFound("There is no memory in this database; it holds something else, or nothing.")
     if found > VERSION:
         raise SchemaMismatch(
             f"This memory has schema {found}, newer than the {VERSION} known here: upgrade the amber package.",

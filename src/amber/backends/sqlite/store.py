@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from amber.backends.sqlite import purge, read, text, write
@@ -51,6 +52,7 @@ class SQLiteStore:
     :param collections: the declarations of what will be kept.
     :param analyze: gives the tokens of a text.
     :param analyzer: names the analyzer's version: with another one all postings are made anew at open.
+    :param create: make what is not there yet; else NotFound, and nothing is made.
     :param durability: see ``Connections``. :param timeout: seconds to wait for another writer.
     :raises SchemaMismatch: when the database was written by a newer Amber.
     :raises Corrupt: when the file is not a SQLite database.
@@ -63,6 +65,7 @@ class SQLiteStore:
         *,
         analyze: Analyze,
         analyzer: str = "",
+        create: bool = True,
         durability: Durability = "normal",
         timeout: float = 30.0,
     ) -> None:
@@ -70,7 +73,13 @@ class SQLiteStore:
         self._analyze = analyze
         self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
-        self._connections = Connections(target, durability=durability, timeout=timeout, inspect=check_version)
+        self._connections = Connections(
+            target,
+            create=create,
+            durability=durability,
+            timeout=timeout,
+            inspect=partial(check_version, create=create),
+        )
         self.capabilities = Capabilities(
             "sqlite",
             durable=True,
