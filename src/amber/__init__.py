@@ -6,7 +6,7 @@ from amber.model.fact import Fact
 from amber.model.history import Diff, Entry, Undone
 from amber.model.message import Message, Session
 from amber.pipeline.importer import Imported
-from amber.services.facts import FactPage
+from amber.services.listing import FactPage
 from amber.services.recall import Hit
 
 __all__ = ["Memory", "Fact", "FactPage", "Message", "Session", "Entry", "Diff", "Undone", "Hit", "Imported", "errors"]

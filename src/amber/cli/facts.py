@@ -19,7 +19,7 @@ from amber.cli.render import clean, lines, make_console, one_line, show, table, 
 from amber.errors import BadInput
 from amber.memory import Memory
 from amber.model.fact import Fact
-from amber.services.facts import FactPage
+from amber.services.listing import FactPage
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from amber.model.fact import FACTS, Fact
 from amber.model.history import Change, Diff, Entry
 from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import from_micros
-from amber.services.facts import FactPage
+from amber.services.listing import FactPage
 from amber.services.recall import Hit
 
 _TIMES = {

@@ -26,7 +26,7 @@ from amber.pipeline.transcripts import (
     discover,
     open_session,
 )
-from amber.services.facts import check_project
+from amber.services.scope import check_project
 from amber.services.unit import Unit
 
 #: Messages in one commit.

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from amber.errors import BadInput, Conflict, NotFound
 from amber.model import fact as rules
+from amber.model import succession as life
 from amber.model.batch import AtRevision, Expectation, NotPurged, Put
-from amber.model.bounds import check_int, check_name
+from amber.model.bounds import check_int
 from amber.model.collection import Body, Record
 from amber.model.fact import FACTS, Fact
 from amber.model.times import LATEST, Duration, Time, to_duration, to_micros
-from amber.model.where import Where, is_indexed, matches, parse_where
+from amber.model.where import parse_where
+from amber.services.listing import FactPage, Shown, list_facts
 from amber.services.past import state_of
 from amber.services.payload import to_payload
+from amber.services.scope import check_id, check_project, optional_name, scope_text
 from amber.services.succession import placed
 from amber.services.types import Types
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
-from amber.store.contract import SCAN_LIMIT, Cursor, LogQuery, Page, Receipt
+from amber.store.contract import SCAN_LIMIT, LogQuery, Receipt
 
 Change = tuple[Put, tuple[Expectation, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class FactPage:
-    """Facts in the order of their creation. ``cursor`` continues the page; None at the end. ``complete`` is False when
-    the page stopped early because ``scan_limit`` facts had been looked at."""
-
-    facts: list[Fact]
-    cursor: str | None
-    complete: bool
-
-    def __iter__(self) -> Iterator[Fact]:
-        return iter(self.facts)
-
-    def __len__(self) -> int:
-        return len(self.facts)
 
 
 class Facts:
@@ -95,11 +81,11 @@ class Facts:
         name = type if type is not None else self._types.name_of(value)
         body = {
             "payload": to_payload(self._types.checked(name, value)),
-            "key": _name("key", key),
-            "type": _name("type", name),
-            "sender": _name("sender", sender),
+            "key": optional_name("key", key),
+            "type": optional_name("type", name),
+            "sender": optional_name("sender", sender),
             "project": check_project(project),
-            "session": _name("session", session),
+            "session": optional_name("session", session),
             "ephemeral": bool(ephemeral),
             **self._origin(source, trust, derived_from),
             **self._validity(now, valid_from, valid_until, ttl),
@@ -118,7 +104,7 @@ class Facts:
             now = max(now, self._unit.now())
             body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
-        decision = rules.decide_put(members, body, ids, now, dated=dated)
+        decision = life.decide_put(members, body, ids, now, dated=dated)
         # ids of facts are never given twice, so a source that was ever forgotten is gone for good
         sources = tuple((FACTS.name, origin) for origin in body["derived_from"])
         expectations: list[Expectation] = [NotPurged(sources, 0)] if sources else []
@@ -153,7 +139,7 @@ class Facts:
         zone = self._unit.context.zone
         start = now if valid_from is None else to_micros(valid_from, zone)
         end = None if valid_until is None else to_micros(valid_until, zone)
-        rules.check_interval(start, end)
+        life.check_interval(start, end)
         expiry = now + to_duration(ttl) if ttl is not None else None
         if expiry is not None and expiry > LATEST:
             raise BadInput(f"ttl {ttl!r} ends after the year 9999; leave it out.", ttl=ttl)
@@ -203,10 +189,14 @@ class Facts:
             return Fact(record) if record is not None else None
         if key is None:
             raise BadInput("Name the fact by its id, or by key and scope.")
-        scope = {"sender": _name("sender", sender), "project": check_project(project), "key": _name("key", key)}
+        scope = {
+            "sender": optional_name("sender", sender),
+            "project": check_project(project),
+            "key": optional_name("key", key),
+        }
         scopes = [{**scope, "session": None, "ephemeral": False}]
         if session is not None:
-            scopes.insert(0, {**scope, "session": _name("session", session), "ephemeral": True})
+            scopes.insert(0, {**scope, "session": optional_name("session", session), "ephemeral": True})
         now = self._unit.now()
         moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
         for each in scopes:
@@ -222,7 +212,7 @@ class Facts:
         """
         fact = self.find(id, **scope)
         if fact is None:
-            named = repr(id.id if isinstance(id, Fact) else id) if id is not None else _scope_text(scope)
+            named = repr(id.id if isinstance(id, Fact) else id) if id is not None else scope_text(scope)
             raise NotFound(f"There is no fact {named}.", id=id, **scope)
         return fact
 
@@ -260,56 +250,22 @@ class Facts:
         now = self._unit.now()
         moment = now if valid_at is None else to_micros(valid_at, self._unit.context.zone)
         scope = {
-            "sender": _name("sender", sender),
+            "sender": optional_name("sender", sender),
             "project": check_project(project),
-            "session": _name("session", session),
-            "key": _name("key", key),
-            "type": _name("type", type),
+            "session": optional_name("session", session),
+            "key": optional_name("key", key),
+            "type": optional_name("type", type),
         }
 
-        def shown(body: Body) -> bool:
-            if body["ephemeral"] and session is None:
-                return False
-            if body["deleted_at"] is not None and not deleted:
-                return False
-            if not superseded and not rules.is_current({**body, "deleted_at": None}, moment, now):
-                return False
-            return in_scope(body, scope)
-
-        fetch = self._fetcher(scope, conditions)
-        facts: list[Fact] = []
-        cursor, looked = _from_cursor(after), 0
-        while True:
-            page = fetch(cursor, min(max(limit, 100), 1000), scan_limit)
-            for record in page.rows:
-                looked += 1
-                if shown(record.body) and matches(record.body, conditions):
-                    facts.append(Fact(record))
-                if len(facts) == limit:
-                    last = record is page.rows[-1] and page.cursor is None
-                    place = Cursor(record.body["created_at"], record.key)
-                    return FactPage(facts, None if last else _to_cursor(place), True)
-            if page.cursor is None:
-                return FactPage(facts, None, True)
-            cursor = page.cursor
-            if looked >= scan_limit or not page.complete:
-                return FactPage(facts, _to_cursor(cursor), False)
-
-    def _fetcher(self, scope: Body, conditions: Where) -> Callable[[Cursor | None, int, int], Page]:
-        """Choose the index that leaves the least to compare."""
-        if any(is_indexed("payload", path, value) for path, value in conditions):
-            return lambda cursor, limit, scan_limit: self._unit.lookup(
-                FACTS,
-                conditions,
-                group=scope["type"],
-                after=Cursor("", cursor.key) if cursor is not None else None,
-                limit=limit,
-                scan_limit=scan_limit,
-            )
-        for name in ("session", "key", "sender", "project", "type"):
-            if scope[name] is not None:
-                return lambda cursor, limit, _: self._unit.scan(FACTS, name, (scope[name],), after=cursor, limit=limit)
-        return lambda cursor, limit, _: self._unit.scan(FACTS, "all", (), after=cursor, limit=limit)
+        return list_facts(
+            self._unit,
+            scope,
+            conditions,
+            Shown(moment, now, superseded=superseded, deleted=deleted, ephemeral=session is not None),
+            after=after,
+            limit=limit,
+            scan_limit=scan_limit,
+        )
 
     def iter(self, **filters: Any) -> Iterator[Fact]:
         """Go through all facts that ``page`` would list, page by page."""
@@ -338,11 +294,11 @@ class Facts:
             if not isinstance(record.body["payload"], dict) or not isinstance(patch, dict):
                 raise BadInput(f"Only an object can be patched, with an object; fact {record.key} is put anew instead.")
             merged = self._types.patched(record.body["type"], record.body["payload"], patch)
-            body = rules.patched(record, to_payload(merged), now)
+            body = life.patched(record, to_payload(merged), now)
             if body["subject"] == record.body["subject"]:
-                return rules.decide_patch(record, body, (), now), ()
+                return life.decide_patch(record, body, (), now), ()
             group, unchanged = self._unit.group(FACTS, "subject", (body["subject"],), body["valid_from"] + 1)
-            return rules.decide_patch(record, body, group, now), (unchanged,)
+            return life.decide_patch(record, body, group, now), (unchanged,)
 
         return self._change(fact, decide, operation)
 
@@ -351,7 +307,7 @@ class Facts:
 
         :raises NotFound, Conflict: when there is no such fact, or it was deleted before.
         """
-        return self._change(fact, lambda record, now: (rules.decide_delete(record, now), ()), operation)
+        return self._change(fact, lambda record, now: (life.decide_delete(record, now), ()), operation)
 
     def restore(self, fact: Fact | str, *, operation: str | None = None) -> Fact:
         """Bring a softly deleted fact back.
@@ -362,7 +318,7 @@ class Facts:
         def decide(record: Record, now: int) -> Change:
             start = record.body["valid_from"] + 1
             group, unchanged = self._unit.group(FACTS, "subject", (record.body["subject"],), start)
-            return rules.decide_restore(record, group, now), (unchanged,)
+            return life.decide_restore(record, group, now), (unchanged,)
 
         return self._change(fact, decide, operation)
 
@@ -388,59 +344,3 @@ class Facts:
         if record is None:
             raise NotFound(f"There is no fact {key!r}.", id=key)
         return record
-
-
-def check_project(project: str | None) -> str | None:
-    """Give a project as a path without slashes at its ends.
-
-    :raises BadInput: for an empty segment.
-    """
-    if project is None:
-        return None
-    check_name("project", project)
-    path = project.strip("/")
-    if not path or "" in path.split("/"):
-        raise BadInput(f"project {project!r} has an empty segment; write it like 'team/service'.", project=project)
-    return path
-
-
-def check_id(id: Any) -> str:
-    """Check a fact id."""
-    check_name("id", id)
-    return str(id)
-
-
-def _name(what: str, value: str | None) -> str | None:
-    if value is not None:
-        check_name(what, value)
-    return value
-
-
-def in_scope(body: Body, scope: Mapping[str, Any]) -> bool:
-    """Tell whether a fact lies in a scope; a project holds what is below it by whole segments."""
-    for name, wanted in scope.items():
-        if wanted is None:
-            continue
-        if name == "project":
-            if wanted not in rules.ancestors(body["project"]):
-                return False
-        elif body[name] != wanted:
-            return False
-    return True
-
-
-def _scope_text(scope: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in scope.items() if value is not None) or "without a name"
-
-
-def _to_cursor(cursor: Cursor) -> str:
-    return f"{cursor.order}/{cursor.key}"
-
-
-def _from_cursor(text: str | None) -> Cursor | None:
-    if text is None:
-        return None
-    order, slash, key = text.partition("/") if isinstance(text, str) else ("", "", "")
-    if not slash or not ((order.isascii() and order.isdigit()) or not order) or not key:
-        raise BadInput(f"{text!r} is no cursor of a page of facts.", after=text)
-    return Cursor(int(order) if order else "", key)

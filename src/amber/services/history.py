@@ -12,8 +12,9 @@ from amber.errors import BadInput, Conflict, NotFound, UndoConflict
 from amber.model.batch import Put
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Record
-from amber.model.fact import FACTS, Fact, decide_return, overlapped
+from amber.model.fact import FACTS, Fact
 from amber.model.history import Change, Diff, Difference, Entry, Undone
+from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
 from amber.model.undo import Image, Reversal, comparable, decide_undo
 from amber.services.past import entries_after, states_at

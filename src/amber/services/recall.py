@@ -17,8 +17,8 @@ from amber.search.query import Term, query_terms
 from amber.search.ranking import Candidate as Ranking
 from amber.search.ranking import Statistics, score
 from amber.search.snippet import Snippet, WeightedToken, snippet
-from amber.services.facts import check_project
 from amber.services.moment import PastUnit
+from amber.services.scope import check_project
 from amber.services.unit import Unit
 from amber.store import contract
 

@@ -8,10 +8,11 @@ from amber.errors import NotFound
 from amber.model.batch import AtRevision, Delete
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Record
-from amber.model.fact import FACTS, Fact, decide_promote, is_expired, promoted
+from amber.model.fact import FACTS, Fact, is_expired
 from amber.model.message import MESSAGES, SESSIONS, Message, Session
+from amber.model.succession import decide_promote, promoted
 from amber.services.buffer import BufferedUnit
-from amber.services.facts import check_project
+from amber.services.scope import check_project
 from amber.services.succession import placed
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit

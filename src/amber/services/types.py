@@ -10,7 +10,8 @@ from amber.errors import BadInput, MissingExtra
 from amber.model.batch import Absent, AtRevision, Expectation, Put
 from amber.model.bounds import check_name
 from amber.model.collection import Body
-from amber.model.fact import TYPES, merge
+from amber.model.fact import TYPES
+from amber.model.succession import merge
 from amber.services.unit import Unit
 
 
