@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from tests.services.stage import Open, SteppingClock, values
 
-from amber.errors import BadInput, Conflict, NotFound, TooLarge, UniqueViolation
+from amber.errors import BadInput, Conflict, NotFound, SourcePurged, TooLarge, UniqueViolation
 from amber.memory import Memory
+from amber.model.batch import Batch
 from amber.model.fact import MAX_NESTING, MAX_PAYLOAD
 from amber.model.times import Time
+from amber.store.contract import Receipt, Selection
 
 
 def test_what_is_put_comes_back(memory: Memory) -> None:
@@ -509,3 +511,36 @@ def test_an_operation_of_something_else_is_refused(memory: Memory) -> None:
     with pytest.raises(BadInput):
         memory.history.undo(last=1, operation="op")
     assert values(memory) == ["x"]
+
+
+def test_what_is_derived_from_a_forgotten_fact_is_refused(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = memory.facts.put("a secret", sender="ana")
+    store, now = memory._store, memory._context.clock()
+    selection = Selection("facts", keys=(source.id,))
+    # forgotten between the look at the source and the commit
+    commit = store.commit
+
+    def late(batch: Batch) -> Receipt:
+        store.purge(memory.space, selection, now=now)
+        return commit(batch)
+
+    monkeypatch.setattr(store, "commit", late)
+    with pytest.raises(SourcePurged):
+        memory.facts.put("a summary", source="derived", derived_from=[source])
+    monkeypatch.undo()
+    assert memory.facts.count() == 0
+
+
+@pytest.mark.parametrize("where", [["a"], "payload.x", 7, {("payload", ""): 1}, {7: 1}])
+def test_a_bad_filter_is_refused(memory: Memory, where: Any) -> None:
+    with pytest.raises(BadInput):
+        memory.facts.page(where=where)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_a_time_that_no_datetime_in_utc_can_name_is_refused(memory: Memory, at: str) -> None:
+    with pytest.raises(BadInput):
+        memory.facts.put("x", valid_from=at)
+    with pytest.raises(BadInput):
+        memory.facts.put("x", valid_until=at)
+    assert memory.history.position() == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.services.stage import values
 
-from amber.errors import AmberError, BadInput, Unsupported
+from amber.errors import AmberError, BadInput, NotFound, Unsupported
 from amber.memory import Memory
 
 
@@ -17,7 +17,7 @@ from amber.memory import Memory
     "target",
     ["", " ", b"x.db", "sqlite:///x.db?durability", "sqlite:///x.db?timeout=soon", "sqlite:///x.db?timeout=nan", "sqlite:///x.db?timeout=-1",
      "sqlite:///x.db?timeout=inf", "sqlite:///x.db?colour=red", "sqlite:///x.db?durability=some", "sqlite://host/x.db", "sqlite:///x.db#part",
-     "sqlite:///"],
+     "sqlite:///", "memory:x", "memory:?x=1"],
 )  # fmt: skip
 def test_a_bad_target_is_refused(target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -101,3 +101,34 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(AmberError):
         Memory.open(path)
     assert path.read_text().startswith("not a database")
+
+
+def test_opening_without_making_makes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "memory.db"
+    with pytest.raises(NotFound):
+        Memory.open(path, create=False)
+    assert not path.parent.exists()
+    with Memory.open(path) as made:
+        made.facts.put("a")
+    with Memory.open(path, create=False) as memory:
+        assert values(memory) == ["a"]
+
+
+def test_a_database_of_something_else_is_left_alone_when_nothing_may_be_made(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE books (title TEXT)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(NotFound):
+        Memory.open(path, create=False)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", [{"durability": "full"}, {"timeout": 3}])
+def test_a_connection_keeps_its_own_settings(option: dict[str, Any]) -> None:
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(BadInput):
+        Memory.open(connection, **option)
+    connection.close()
