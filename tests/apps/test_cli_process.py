@@ -90,7 +90,9 @@ def test_a_reader_that_goes_away(amber: Amber, environment: dict[str, str], word
 
 
 def test_interrupt(amber: Amber, environment: dict[str, str]) -> None:
-    typed = "import sys; from amber.cli.app import cli; print('ready', flush=True); cli.main(['put', '-'])"
+    # whoever started the tests may have told its children to ignore the signal
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    typed = f"{heed}; from amber.cli.app import cli; print('ready', flush=True); cli.main(['put', '-'])"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", typed], env=environment, **pipes) as process:  # type: ignore[call-overload]
         assert process.stdout.readline() == b"ready\n"
