@@ -66,7 +66,7 @@ def floor(source: Path, target: Path, first: int, count: int) -> list[float]:
         groups.append((rows, read.execute(POSTINGS, (position,)).fetchall(), position))
     read.close()
     write = sqlite3.connect(target, isolation_level=None, cached_statements=256)
-    for pragma in ("synchronous = NORMAL", "secure_delete = FAST"):
+    for pragma in ("synchronous = NORMAL", "secure_delete = ON"):
         write.execute(f"PRAGMA {pragma}")
     inserts = {
         table: f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})" for rows, *_ in groups for table, row in rows

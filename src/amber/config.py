@@ -60,6 +60,8 @@ def parse_target(target: str | os.PathLike[str]) -> Target:
         return Target("dict", None, {})
     if text.startswith("memory:"):
         raise BadInput(f"memory: takes nothing after it, not {text[7:]!r}; write ./{text} for a file.", target=text)
+    if text.startswith("file:") or text.endswith(":memory:"):
+        raise BadInput(f"{text!r} is a spelling of SQLite's own; name a path, or memory: for one in this process.")
     if "://" not in text:
         return Target("sqlite", Path(text).expanduser(), {})
     parts = urlsplit(text)

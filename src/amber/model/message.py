@@ -28,6 +28,8 @@ SESSIONS = Collection(
         Field("projects", many=True, derive=lambda body: ancestors(body["project"])),
         Field("messages", "int"),
     ),
+    # how far the file was read: a file that holds nothing new changes nothing that is worth an entry
+    touchable=frozenset({"read"}),
     indexes=(Index("all", (), "started_at"), Index("project", ("projects",), "started_at", forget=True)),
 )
 

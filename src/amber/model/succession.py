@@ -27,11 +27,14 @@ class Decision(NamedTuple):
     commutes: bool = False
 
 
-def decide_put(group: Sequence[Record], body: Body, ids: Sequence[str], now: int, *, dated: bool) -> Decision:
+def decide_put(
+    group: Sequence[Record], body: Body, ids: Sequence[str], now: int, *, dated: bool, ending: bool = False
+) -> Decision:
     """Decide what putting a fact does to its group: repeat one of them, or enter and supersede what it overlaps.
 
     :param ids: enough new ids: one for the fact and one for each member of the group.
     :param dated: whether the caller gave a validity; an undated fact says what is so from now on.
+    :param ending: whether the caller gave its end alone: the same fact, if it had no end, then gets this one.
     """
     live = [each for each in group if is_live(each.body) and not is_empty(each.body)]
     writes: list[Write] = [
@@ -42,18 +45,9 @@ def decide_put(group: Sequence[Record], body: Body, ids: Sequence[str], now: int
     live = [each for each in live if not is_expired(each.body, now)]
     for each in live:
         if each.body["digest"] == body["digest"] and _covers(each.body, body, dated):
-            repeat = _repeat(each, body, now)
+            repeat = _repeat(each, body, now, ending=ending)
             return Decision(writes + repeat, each.key, commutes=not writes and isinstance(repeat[0], Add))
     new, *spare = ids
-    for each in live:
-        if each.body["digest"] == body["digest"] and _began_later(each.body, body, dated):
-            for other in live:
-                if other is not each:
-                    writes += _supersede(other, {**body, "valid_until": each.body["valid_from"]}, each.key, spare, now)
-            earlier = {**each.body, "valid_from": body["valid_from"], "last_seen": now, "updated_at": now}
-            earlier |= {"mentions": each.body["mentions"] + 1, "expires_at": _later(each.body, body)}
-            writes.append(Put(FACTS.name, each.key, earlier))
-            return Decision(writes, each.key)
     for each in live:
         writes += _supersede(each, body, new, spare, now)
     writes.append(Put(FACTS.name, new, body))
@@ -70,27 +64,20 @@ def _covers(old: Body, new: Body, dated: bool) -> bool:
     return new["valid_until"] is not None and bool(new["valid_until"] <= old["valid_until"])
 
 
-def _began_later(old: Body, new: Body, dated: bool) -> bool:
-    """Tell whether the same was put before by a clock that was ahead of the one that is read now."""
-    return (
-        not dated
-        and old["type"] == new["type"]
-        and old["valid_until"] is None
-        and new["valid_from"] < old["valid_from"] == old["created_at"]
-    )
-
-
-def _later(old: Body, new: Body) -> int | None:
-    ends = (old["expires_at"], new["expires_at"])
-    return None if None in ends else max(ends)
-
-
-def _repeat(old: Record, new: Body, now: int) -> list[Write]:
+def _repeat(old: Record, new: Body, now: int, *, ending: bool) -> list[Write]:
+    changed: Body = {}
     expiry, later = old.body["expires_at"], new["expires_at"]
     if expiry is not None and (later is None or later > expiry):
         # said again for longer: the fact lives longer
-        body = {**old.body, "expires_at": later, "mentions": old.body["mentions"] + 1, "last_seen": now}
-        return [Put(FACTS.name, old.key, {**body, "updated_at": now})]
+        changed["expires_at"] = later
+    if new["trust"] > old.body["trust"]:
+        # said again by one who is believed more
+        changed |= {name: new[name] for name in ("trust", "source", "derived_from")}
+    if ending and old.body["valid_until"] is None:
+        changed["valid_until"] = new["valid_until"]
+    if changed:
+        mentioned = {"mentions": old.body["mentions"] + 1, "last_seen": now, "updated_at": now}
+        return [Put(FACTS.name, old.key, {**old.body, **changed, **mentioned})]
     return [Add(FACTS.name, old.key, "mentions", 1), Touch(FACTS.name, old.key, {"last_seen": now})]
 
 
@@ -215,6 +202,10 @@ def decide_promote(record: Record, group: Sequence[Record], ids: Sequence[str], 
     body = promoted(record.body, now)
     if is_empty(body):
         return Decision([Put(FACTS.name, record.key, body)], record.key)
+    if body["valid_until"] is None and body["valid_from"] == body["created_at"]:
+        # it was said without a date: when something newer was said since, it is so from the promotion on
+        newer = any(is_live(each.body) and each.body["valid_from"] > body["valid_from"] for each in group)
+        body = {**body, "valid_from": now} if newer else body
     decision = decide_put(group, body, [record.key, *ids], now, dated=body["valid_until"] is not None)
     if decision.fact == record.key:
         return decision

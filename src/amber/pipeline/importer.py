@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amber.errors import BadInput, TooLarge
-from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Write
+from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Touch, Write
 from amber.model.collection import Body, Record
 from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
 from amber.pipeline.transcripts import (
@@ -209,7 +209,9 @@ class _Import:
         writes: list[Write] = [Append(MESSAGES.name, key, each) for key, each in bodies]
         expected: list[Expectation] = []
         altered = self._altered(chunk, keys, there, writes, expected)
-        if not writes and mark is None and session is not None:
+        if not writes and session is not None:
+            if mark is not None and mark != old["read"]:
+                unit.commit([Touch(SESSIONS.name, name, {"read": mark})], session=name)
             return
         body = count_messages(body, [each for _, each in bodies])
         for before, after in altered:

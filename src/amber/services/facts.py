@@ -55,7 +55,11 @@ class Facts:
 
         The same fact again (same scope, key and content; of texts, case, blanks and Unicode form do not count) is no
         second copy: its ``mentions`` rise and ``last_seen`` moves. Another value under the same key supersedes the
-        old one for the time in which both would be valid; the old one stays, dated, and not current.
+        old one for the time in which both would be valid, a planned one in the future included; the old one stays,
+        dated, and not current.
+
+        Said again for longer, a fact lives longer (``ttl``); said again with an end alone, one that had none gets it;
+        said again by a source that is trusted more, it takes over trust and source.
 
         :param value: a text, number, boolean, list or object, or an instance of a registered model. Lone surrogates
             in texts become U+FFFD.
@@ -95,16 +99,17 @@ class Facts:
         body["digest"] = rules.digest_of(body["payload"])
         body["subject"] = rules.subject_of(body)
         dated = valid_from is not None or valid_until is not None
-        return self._unit.retrying(lambda: self._put(body, now, dated, operation))
+        ending = valid_from is None and valid_until is not None
+        return self._unit.retrying(lambda: self._put(body, now, dated, ending, operation))
 
-    def _put(self, body: Body, now: int, dated: bool, operation: str | None) -> Fact:
+    def _put(self, body: Body, now: int, dated: bool, ending: bool, operation: str | None) -> Fact:
         members, unchanged, beside = placed(self._unit, body, now)
         if not dated:
             # what was read began before this moment, also when another thread put it after the first look at the clock
             now = max(now, self._unit.now())
             body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
-        decision = life.decide_put(members, body, ids, now, dated=dated)
+        decision = life.decide_put(members, body, ids, now, dated=dated, ending=ending)
         # ids of facts are never given twice, so a source that was ever forgotten is gone for good
         sources = tuple((FACTS.name, origin) for origin in body["derived_from"])
         expectations: list[Expectation] = [NotPurged(sources, 0)] if sources else []

@@ -27,7 +27,7 @@ Moment = int | str | datetime
 Kind = Literal["change", "undo", "redo", "purge"]
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
-MAX_UNDO = 1_000
+MAX_UNDO = 10_000
 #: What says where a fact stands among those of its key.
 _PLACE = ("subject", "valid_from", "valid_until", "deleted_at", "expires_at")
 
@@ -174,7 +174,9 @@ class History:
             if not entry.operation.startswith("purge/") or entry.changes:
                 found.append(entry)
             if len(found) > MAX_UNDO:
-                raise BadInput(f"More than {MAX_UNDO} entries came after {position}; undo them in several steps.")
+                raise BadInput(
+                    f"More than {MAX_UNDO} entries came after {position}; undo the newest first, with last={MAX_UNDO}."
+                )
         if not found:
             raise NotFound(f"Nothing was written after position {position}.", after=position)
         return found[::-1]

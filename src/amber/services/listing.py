@@ -31,6 +31,13 @@ class FactPage:
         return len(self.facts)
 
 
+#: A scope with no more facts than this is gone through, whatever else is asked: a common value is not looked up in the
+#: whole space for the few of its facts that lie in the scope.
+_NARROW = 2_000
+#: Facts fetched by one look-up: each finds all keys anew.
+_LOOKED_UP = 1_000
+
+
 class Shown(NamedTuple):
     """Which facts a listing shows: those valid at a moment, seen at another, and what else was asked for."""
 
@@ -73,13 +80,16 @@ def list_facts(
 
 def _fetcher(unit: Unit, scope: Body, conditions: Where) -> Callable[[Cursor | None, int, int], Page]:
     """Choose the index that leaves the least to compare."""
+    narrow = _narrow(unit, scope) if conditions else None
+    if narrow is not None:
+        return lambda cursor, limit, _: unit.scan(FACTS, *narrow, after=cursor, limit=limit)
     if any(is_indexed("payload", path, value) for path, value in conditions):
         return lambda cursor, limit, scan_limit: unit.lookup(
             FACTS,
             conditions,
             group=scope["type"],
             after=Cursor("", cursor.key) if cursor is not None else None,
-            limit=limit,
+            limit=max(limit, _LOOKED_UP),
             scan_limit=scan_limit,
         )
     for name in ("session", "key", "sender", "project", "type"):
@@ -99,3 +109,12 @@ def _from_cursor(text: str | None) -> Cursor | None:
     if not slash or not ((order.isascii() and order.isdigit()) or not order) or not key:
         raise BadInput(f"{text!r} is no cursor of a page of facts.", after=text)
     return Cursor(int(order) if order else "", key)
+
+
+def _narrow(unit: Unit, scope: Body) -> tuple[str, tuple[str]] | None:
+    """Give the index and value of a part of the scope that holds few facts."""
+    for name in ("session", "key", "sender", "project"):
+        value = scope[name]
+        if value is not None and unit.count(FACTS, name, (value,)) <= _NARROW:
+            return name, (value,)
+    return None

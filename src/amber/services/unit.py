@@ -63,8 +63,8 @@ class Unit:
         self.store, self.space, self.new_id = context.store, context.space, context.new_id
 
     def now(self) -> int:
-        """Give the time in microseconds."""
-        return self.context.clock()
+        """Give the time in microseconds: that of the clock, or of the newest log entry when the clock is behind it."""
+        return max(self.context.clock(), self.store.time(self.space))
 
     def get(self, collection: Collection, key: str) -> Record | None:
         """Give a document, or None."""
@@ -77,6 +77,10 @@ class Unit:
     def scan(self, collection: Collection, index: str, equal: Sequence[Order] = (), **options: Any) -> Page:
         """Give one page of an index (see ``Store.scan``)."""
         return self.store.scan(self.space, collection.name, index, equal, **options)
+
+    def count(self, collection: Collection, index: str, equal: Sequence[Order] = ()) -> int:
+        """Count the documents of an index that the store holds now."""
+        return self.store.count(self.space, collection.name, index, equal)
 
     def lookup(self, collection: Collection, where: Where, **options: Any) -> Page:
         """Give one page by the field index (see ``Store.lookup``)."""

@@ -332,6 +332,10 @@ class Store(Protocol):
     def position(self, space: str) -> int:
         """Give the newest position; 0 in a space that nobody wrote to."""
 
+    def time(self, space: str) -> int:
+        """Give the time of the newest log entry; 0 in a space that nobody wrote to. Readers whose clock is behind take
+        it for now, so that nobody misses what was answered already."""
+
     def position_at(self, space: str, at: int) -> int:
         """Give the newest position whose time is not after ``at``; 0 when there is none."""
 

@@ -187,6 +187,11 @@ class DictStore:
         with self._lock:
             return self._space(space).position
 
+    def time(self, space: str) -> int:
+        with self._lock:
+            entries = self._space(space).log
+            return entries[-1].at if entries else 0
+
     def position_at(self, space: str, at: int) -> int:
         with self._lock:
             check_int("at", at)

@@ -16,7 +16,17 @@ from threading import RLock, local
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
-from amber.errors import AmberError, BadInput, Closed, Corrupt, NotFound, TimedOut, Unavailable, Unsupported
+from amber.errors import (
+    AmberError,
+    BadInput,
+    Closed,
+    Corrupt,
+    NotFound,
+    SchemaMismatch,
+    TimedOut,
+    Unavailable,
+    Unsupported,
+)
 from amber.store.faults import point
 
 T = TypeVar("T")
@@ -109,7 +119,9 @@ class Connections:
             execute("PRAGMA auto_vacuum = INCREMENTAL")
             execute("PRAGMA journal_mode = WAL")
         execute(f"PRAGMA synchronous = {self._durability.upper()}")
-        execute("PRAGMA secure_delete = FAST")
+        # FAST leaves what a page held behind the end of a row that the same transaction puts there, in segments of the
+        # postings too; what was forgotten would stay in the file
+        execute("PRAGMA secure_delete = ON")
         execute("PRAGMA foreign_keys = OFF")
 
     def _retry(self, work: Callable[[], object]) -> None:
@@ -337,6 +349,8 @@ def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
         return Corrupt(f"This is not a SQLite database{where}; name another file. {error}.")
     if code == sqlite3.SQLITE_CORRUPT:
         return Corrupt(f"The database is damaged{where}: {error}. Run verify, and restore a backup.")
+    if "no such table: amber_" in str(error):
+        return SchemaMismatch(f"The tables of this memory are gone{where}; were they rolled back? Open it again.")
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return Unsupported(f"The borrowed connection belongs to another thread: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

@@ -120,7 +120,6 @@ class SQLiteStore:
                 self.collections,
                 self._statements,
                 self._analyze,
-                erasing=not self._connections.borrowed,
             ),
             "commit",
         )
@@ -258,6 +257,11 @@ class SQLiteStore:
     def position(self, space: str) -> int:
         check_name("space", space, MAX_SPACE)
         found = self._connections.rows("SELECT position FROM amber_space WHERE name = ?", (space,))
+        return int(found[0][0]) if found else 0
+
+    def time(self, space: str) -> int:
+        check_name("space", space, MAX_SPACE)
+        found = self._connections.rows("SELECT last_at FROM amber_space WHERE name = ?", (space,))
         return int(found[0][0]) if found else 0
 
     def position_at(self, space: str, at: int) -> int:

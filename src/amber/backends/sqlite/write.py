@@ -278,13 +278,8 @@ def commit(
     collections: Mapping[str, Collection],
     statements: Mapping[str, Statements],
     analyze: Analyze,
-    *,
-    erasing: bool,
 ) -> Receipt:
-    """Apply a prepared batch.
-
-    :param erasing: pages that a large row gives up are overwritten before they may be used again.
-    """
+    """Apply a prepared batch."""
     batch = prepared.batch
     row = cursor.execute("SELECT n, position, last_at FROM amber_space WHERE name = ?", (batch.space,)).fetchone()
     if row is None:
@@ -305,32 +300,17 @@ def commit(
     logged = [step for step in steps if step.kind is not None]
     if logged:
         position += 1
-    # FAST leaves what a page held behind the end of a row that the same transaction puts there; ON costs a fifth of a
-    # commit, so it is for those whose rows take whole pages
-    erasing = erasing and any(map(_is_large, steps))
-    if erasing:
-        cursor.execute("PRAGMA secure_delete = ON")
-    try:
-        for step in steps:
-            writing.write(step, position)
-        for move in moves:
-            _move(cursor, space, move)
-        for collection, group, rule in ruled_groups(steps, collections):
-            writing.relist(collection, group, rule)
-        if logged:
-            writing.log(position, at, batch, logged)
-        if steps:
-            writing.finish(position, at if logged else last_at)
-    finally:
-        if erasing:
-            cursor.execute("PRAGMA secure_delete = FAST")
+    for step in steps:
+        writing.write(step, position)
+    for move in moves:
+        _move(cursor, space, move)
+    for collection, group, rule in ruled_groups(steps, collections):
+        writing.relist(collection, group, rule)
+    if logged:
+        writing.log(position, at, batch, logged)
+    if steps:
+        writing.finish(position, at if logged else last_at)
     return Receipt(position if logged else None, batch.operation, at)
-
-
-def _is_large(step: Step) -> bool:
-    """Tell whether a row of a step, or of its log entry with both images, may not fit a page."""
-    size = 2 * len(step.encoded) if step.encoded.isascii() else 8 * len(step.encoded)
-    return size > 3_000
 
 
 def _move(cursor: sqlite3.Cursor, space: int, move: b.Reschedule) -> None:
