@@ -85,7 +85,9 @@ class View:
         """Find the facts and messages that answer a question best, best first.
 
         Ranked by BM25 over the space; no model is asked, and no text of a question is an error. Without a scope the
-        whole space is searched; every part of a scope that is given narrows it before anything is ranked.
+        whole space is searched; every part of a scope that is given narrows it before anything is ranked: with a
+        session, to what was said in it, its ephemeral facts included, and to nothing else. In a transaction the search
+        does not see what is not committed yet.
 
         :param sender: of facts, and of prompts. :param project: this project and all below it.
         :param type: a fact type, or a kind of message (``prompt``, ``reply``, ``tool_result`` ...).
@@ -170,7 +172,7 @@ class Memory(View):
             file of the user (see ``config.default_path``).
         :param space: the isolation border; nothing crosses it. Default: ``AMBER_SPACE``, else ``default``.
         :param actor: who makes the changes of this memory, kept in the log.
-        :param zone: the zone of dates and times that are given without one.
+        :param zone: the zone of dates, and of times written as text without one.
         :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
@@ -215,7 +217,8 @@ class Memory(View):
         No database transaction is held open, so a slow call inside harms nobody. When another writer changed what was
         read here, leaving the block raises Conflict and nothing is written: run the block again.
 
-        :param actor: who makes these changes. :param reason: why. :param session: the run they belong to.
+        :param actor: who makes these changes. :param reason: why. :param session: the run that the log notes for them;
+            facts keep the one that they are put with.
         :param operation: names the attempt: the same one again changes nothing.
         """
         context = self._context._replace(actor=actor) if actor is not None else self._context

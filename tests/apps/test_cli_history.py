@@ -120,7 +120,7 @@ def test_undo_does_not_overwrite_what_came_later(amber: Amber) -> None:
 def test_import_in_the_log(imported: Amber) -> None:
     shown = imported("log", "--limit", "100").out
     assert "+ 20 messages" in shown
-    assert "+ session Shared rate limiter for the fare API" in shown
+    assert "+ 28 messages of Shared rate limiter for the fare API" in shown
     assert "import of codex session" in shown
 
 

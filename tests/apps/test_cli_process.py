@@ -55,7 +55,7 @@ def on_terminal(*words: str, env: dict[str, str], width: int = 80) -> str:
 
 def test_environment_and_pipe(amber: Amber, environment: dict[str, str], examples: str) -> None:
     done = run("import", examples, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "to take this back: amber undo --after 0\n")
     assert "119 new messages" in done.stdout
     found = run("recall", "mocks", env={**environment, "FORCE_COLOR": ""})
     assert "\x1b" not in found.stdout

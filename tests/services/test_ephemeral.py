@@ -152,3 +152,14 @@ def test_an_operation_answers_with_its_first_result(memory: Memory) -> None:
     memory.facts.put("even more", session="s", ephemeral=True)
     assert memory.sessions.discard("s", operation="d") == 1
     assert memory.facts.count(session="s") == 3
+
+
+def test_what_was_said_since_is_not_made_undone_by_a_promotion(memory: Memory) -> None:
+    memory.facts.put("Lisbon", key="city")
+    memory.facts.put("Berlin", key="city", session="s", ephemeral=True)
+    rome = memory.facts.put("Rome", key="city")
+    (berlin,) = memory.sessions.promote("s")
+    assert memory.facts.get(key="city").value == "Berlin"
+    rome = memory.facts.get(rome.id)
+    assert rome.valid_until == berlin.valid_from
+    assert rome.valid_from < berlin.valid_from

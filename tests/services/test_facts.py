@@ -544,3 +544,45 @@ def test_a_time_that_no_datetime_in_utc_can_name_is_refused(memory: Memory, at: 
     with pytest.raises(BadInput):
         memory.facts.put("x", valid_until=at)
     assert memory.history.position() == 0
+
+
+def test_a_reader_whose_clock_is_behind_misses_nothing(open_memory: Open, clock: SteppingClock) -> None:
+    memory = open_memory()
+    clock.advance(seconds=60)
+    memory.facts.put("A", sender="a", key="k")
+    clock.advance(seconds=-60)
+    assert memory.facts.get(sender="a", key="k").value == "A"
+    assert values(memory) == ["A"]
+    assert [hit.text for hit in memory.recall("A", sender="a")] == ["k: A"]
+
+
+def test_said_again_by_one_who_is_believed_more(memory: Memory) -> None:
+    first = memory.facts.put("The API is paid", source="document")
+    again = memory.facts.put("the api is paid", source="user")
+    assert (again.id, again.mentions, again.source, again.trust) == (first.id, 2, "user", 1.0)
+    assert memory.facts.put("The API is paid", source="tool").trust == 1.0
+    memory.history.undo(again.revision, force=True)
+    assert memory.facts.get(first.id).source == "document"
+
+
+def test_said_again_with_an_end(memory: Memory) -> None:
+    first = memory.facts.put("Lisbon", key="city")
+    again = memory.facts.put("Lisbon", key="city", valid_until="2100-01-01")
+    assert (again.id, again.valid_until) == (first.id, datetime(2100, 1, 1, tzinfo=UTC))
+    assert memory.facts.find(key="city", valid_at="2101-01-01") is None
+
+
+def test_a_common_value_in_a_scope_that_holds_little(memory: Memory) -> None:
+    with memory.transaction() as tx:
+        for number in range(60):
+            tx.facts.put({"role": "user", "n": number}, sender="many", type="person")
+        tx.facts.put({"role": "user", "n": -1}, sender="one", type="person")
+    nobody = memory.facts.page(sender="nobody", where={"payload.role": "user"}, scan_limit=10)
+    assert (nobody.facts, nobody.cursor, nobody.complete) == ([], None, True)
+    one = memory.facts.page(sender="one", where={"payload.role": "user"}, scan_limit=10)
+    assert ([fact.value["n"] for fact in one], one.complete) == ([-1], True)
+    assert memory.facts.count(sender="many", where={"payload.role": "user"}) == 60
+
+
+def test_the_names_of_a_fact_are_told(memory: Memory) -> None:
+    assert {"sender", "trust", "valid_until", "value", "mentions"} <= set(dir(memory.facts.put("a")))

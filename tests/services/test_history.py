@@ -387,3 +387,20 @@ def test_what_differs_between_two_moments(memory: Memory) -> None:
     for wrong in ((3, 2), (0, 99), ("x", 1)):
         with pytest.raises(BadInput):
             memory.history.diff(*wrong)
+
+
+def test_a_conflict_of_an_undo_names_the_fact_and_the_change(memory: Memory) -> None:
+    memory.facts.put("Lisbon", sender="ana", key="city")
+    first = memory.history.position()
+    memory.facts.put("Porto", sender="ana", key="city")
+    with pytest.raises(UndoConflict, match=r"city: Lisbon\) was changed since at position 2"):
+        memory.history.undo(first)
+
+
+def test_a_redo_finds_the_undo_of_an_actors_changes(open_memory: Open) -> None:
+    memory = open_memory()
+    with memory.transaction(actor="bob") as tx:
+        tx.facts.put("a")
+    memory.history.undo(last=1, actor="bob")
+    memory.history.redo(actor="bob")
+    assert [fact.value for fact in memory.facts.page()] == ["a"]

@@ -295,3 +295,15 @@ if RECORDED.is_dir():
             assert [message.seq for message in found] == [*range(session.messages)]
             assert sum(message.kind == "prompt" and message.live for message in found) == session.prompts
         assert {each.status for each in take(memory, RECORDED / folder)} <= {"unchanged", "refused"}
+
+
+def test_the_same_session_in_another_place_is_no_news(memory: Memory, recording: Path, tmp_path: Path) -> None:
+    memory.import_sessions(recording)
+    before = memory.history.position()
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    copied = other / recording.name
+    copied.write_bytes(recording.read_bytes())
+    for path in (copied, recording, copied):
+        assert [each.status for each in memory.import_sessions(path)] == ["unchanged"]
+    assert memory.history.position() == before

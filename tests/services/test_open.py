@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.services.stage import values
 
-from amber.errors import AmberError, BadInput, NotFound, Unsupported
+from amber.errors import AmberError, BadInput, NotFound, SchemaMismatch, Unsupported
 from amber.memory import Memory
 
 
@@ -17,7 +17,7 @@ from amber.memory import Memory
     "target",
     ["", " ", b"x.db", "sqlite:///x.db?durability", "sqlite:///x.db?timeout=soon", "sqlite:///x.db?timeout=nan", "sqlite:///x.db?timeout=-1",
      "sqlite:///x.db?timeout=inf", "sqlite:///x.db?colour=red", "sqlite:///x.db?durability=some", "sqlite://host/x.db", "sqlite:///x.db#part",
-     "sqlite:///", "memory:x", "memory:?x=1"],
+     "sqlite:///", "memory:x", "memory:?x=1", "file:x.db", "sqlite:///:memory:"],
 )  # fmt: skip
 def test_a_bad_target_is_refused(target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,4 +131,18 @@ def test_a_connection_keeps_its_own_settings(option: dict[str, Any]) -> None:
     connection = sqlite3.connect(":memory:")
     with pytest.raises(BadInput):
         Memory.open(connection, **option)
+    connection.close()
+
+
+def test_tables_that_were_rolled_back_are_named(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "app.db", isolation_level=None)
+    connection.execute("BEGIN")
+    memory = Memory.open(connection)
+    memory.facts.put("a")
+    connection.execute("ROLLBACK")
+    with pytest.raises(SchemaMismatch, match="Open it again"):
+        memory.facts.put("b")
+    with Memory.open(connection) as again:
+        again.facts.put("b")
+        assert values(again) == ["b"]
     connection.close()

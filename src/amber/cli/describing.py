@@ -124,9 +124,11 @@ def _fact(memory: Memory, change: Change) -> Text:
 
 def _others(changes: Sequence[Change]) -> list[Text]:
     counted = Counter((_sign(each), each.collection) for each in changes if each.collection != SESSIONS.name)
-    said = [signed(sign, count(n, noun(collection))) for (sign, collection), n in counted.items()]
-    # the counts of a session change with its messages, which says nothing more
-    sessions = [each for each in changes if each.collection == SESSIONS.name and (_sign(each) != "~" or not counted)]
+    # the counts of a session change with its messages, which says nothing more than which session they are of
+    whose = [_title(each) for each in changes if each.collection == SESSIONS.name]
+    of = f" of {whose[0]}" if len(whose) == 1 else ""
+    said = [signed(sign, count(n, noun(collection)) + of) for (sign, collection), n in counted.items()]
+    sessions = [each for each in changes if each.collection == SESSIONS.name and not counted]
     return said + [signed(_sign(each), f"session {_title(each)}") for each in sessions]
 
 

@@ -51,6 +51,7 @@ def import_command(
     """
     results: list[Imported] = []
     with state.open(make=True) as memory:
+        before = memory.history.position()
         try:
             with _bar(paths, hidden=state.json and sys.stdout.isatty()) as (progress, finished):
 
@@ -66,6 +67,8 @@ def import_command(
             raise
         if not state.json:
             _report(memory, results, verbose)
+            if memory.history.position() > before:
+                note(f"to take this back: amber undo --after {before}")
     named = {str(Path(path).expanduser()) for path in paths}
     lost = any(each.status == "failed" or (each.status == "refused" and each.path in named) for each in results)
     found = any(each.status in ("imported", "unchanged") for each in results)
@@ -125,7 +128,13 @@ def _report(memory: Memory, results: list[Imported], verbose: bool) -> None:
         chosen = {each.path for each in shown}
         show(_table(memory, [each for each in new if each.path in chosen]), "")
         if len(shown) < len(new):
-            show(Text(f"… and {count(len(new) - len(shown), 'session')} more; -v lists them all", style="dim"), "")
+            show(
+                Text(
+                    f"… and {count(len(new) - len(shown), 'session')} more; -v lists them all",
+                    style="dim",
+                ),
+                "",
+            )
         show(_summary(new))
     if unchanged:
         same = f"{count(len(unchanged), 'session')} already in the memory"

@@ -170,9 +170,31 @@ class Fact:
 
     ``value`` is the JSON that was put; times are aware datetimes in UTC. ``revision`` is the position in the log of the
     last change, ``position`` of the first (both 0 for a fact that a transaction has not written yet).
+
+    Beside these it has: ``sender``, ``project``, ``session``, ``type``, ``ephemeral``, ``source``, ``trust``,
+    ``derived_from`` (ids), ``mentions``, ``superseded_by`` (an id); and the times ``valid_from``, ``valid_until``,
+    ``expires_at``, ``created_at``, ``updated_at``, ``last_seen``, ``deleted_at`` (None where there is none).
     """
 
     __slots__ = ("body", "id", "position", "revision")
+
+    sender: str | None
+    project: str | None
+    session: str | None
+    type: str | None
+    ephemeral: bool
+    source: str
+    trust: float
+    derived_from: list[str]
+    mentions: int
+    superseded_by: str | None
+    valid_from: datetime
+    valid_until: datetime | None
+    expires_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    last_seen: datetime
+    deleted_at: datetime | None
 
     def __init__(self, record: Record) -> None:
         self.id = record.key
@@ -195,6 +217,9 @@ class Fact:
     def text(self) -> str:
         """The fact as one readable text."""
         return text_of(self.body)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.body} - {"payload", "digest", "subject"})
 
     def __getattr__(self, name: str) -> Any:
         try:

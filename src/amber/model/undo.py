@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from amber.errors import UndoConflict
@@ -50,12 +50,14 @@ def decide_undo(
     current: Mapping[Place, Record],
     collections: Mapping[str, Collection],
     *,
+    name: Callable[[Place, Body | None], str],
     force: bool = False,
 ) -> Reversal:
     """Decide the writes that take back some changes.
 
     :param images: the changes, newest first.
     :param current: the documents of these changes that exist now.
+    :param name: says which document is meant, for people, from its place and its body now.
     :param force: write the old state over whatever is there.
     :raises UndoConflict: when a document is not as its change left it, naming all that are not; or was forgotten.
     """
@@ -70,15 +72,23 @@ def decide_undo(
         if reason is not None:
             conflicts.setdefault(place, reason)
     if conflicts:
-        named = "; ".join(f"{collection}/{key} {reason}" for (collection, key), reason in conflicts.items())
+        told = "; ".join(_told(place, reason, current.get(place), name) for place, reason in conflicts.items())
+        changed = {place: current[place].revision if place in current else None for place in conflicts}
         raise UndoConflict(
-            f"Can not undo: {named}. Undo the later change first, or force it.", documents=tuple(conflicts)
+            f"Can not undo: {told}. Undo the later change first, or force it.",
+            documents=tuple(conflicts),
+            changed_at=tuple(changed.values()),
         )
     writes: list[Write] = []
     expectations: list[Expectation] = []
     for place, state in states.items():
         _write(place, state, writes, expectations)
     return Reversal(writes, expectations)
+
+
+def _told(place: Place, reason: str, now: Record | None, name: Callable[[Place, Body | None], str]) -> str:
+    where = f" at position {now.revision}" if now is not None else ""
+    return f"{name(place, now.body if now is not None else None)} {reason}{where}"
 
 
 def _take_back(state: _State, image: Image, collection: Collection, force: bool) -> str | None:

@@ -11,8 +11,8 @@ from typing import Literal
 from amber.errors import BadInput, Conflict, NotFound, UndoConflict
 from amber.model.batch import Put
 from amber.model.bounds import check_int, check_name
-from amber.model.collection import Record
-from amber.model.fact import FACTS, Fact
+from amber.model.collection import Body, Record
+from amber.model.fact import FACTS, Fact, text_of
 from amber.model.history import Change, Diff, Difference, Entry, Undone
 from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
@@ -119,7 +119,8 @@ class History:
         reason: str | None = None,
         operation: str | None = None,
     ) -> Undone:
-        """Take the newest undo back (of a session, of an actor), when nobody changed its documents since.
+        """Take the newest undo back (in a session; by an actor, or of an actor's changes), when nobody changed its
+        documents since.
 
         :raises NotFound: when there is nothing to redo. :raises UndoConflict: as ``undo``.
         """
@@ -142,10 +143,12 @@ class History:
     def _last(self, n: int, session: str | None, actor: str | None, kind: Kind) -> list[LogEntry]:
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_UNDO:
             raise BadInput(f"last must be an int from 1 to {MAX_UNDO}, not {n!r}.", last=n)
+        if actor is not None:
+            check_name("actor", actor)
         found: list[LogEntry] = []
         marks = _Marks(self._raw)
-        for entry in self._newest(session, actor):
-            if marks.kind(entry) == kind and not marks.is_undone(entry):
+        for entry in self._newest(session, actor if kind == "change" else None):
+            if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
                 found.append(entry)
             if len(found) == n:
                 break
@@ -153,6 +156,12 @@ class History:
             whose = "".join(f" of {name} {v!r}" for name, v in (("session", session), ("actor", actor)) if v)
             raise NotFound(f"There is nothing to {'undo' if kind == 'change' else 'redo'}{whose}.")
         return found
+
+    def _is_by(self, entry: LogEntry, actor: str | None) -> bool:
+        """Tell whether an actor made a change, or what an undo took back."""
+        if actor is None or entry.actor == actor:
+            return True
+        return bool(entry.undoes) and all(self._raw(position).actor == actor for position in entry.undoes)
 
     def _newest(self, session: str | None, actor: str | None, before: int | None = None) -> Iterator[LogEntry]:
         for what, name in (("session", session), ("actor", actor)):
@@ -195,7 +204,7 @@ class History:
             adds = any(change.kind == "add" for change in entry.changes)
             if adds and self._raw(entry.position).undone_by != entry.undone_by:
                 raise Conflict(f"Position {entry.position} was undone or redone meanwhile.")
-        reversal = decide_undo(images, current, self._unit.store.collections, force=force)
+        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, force=force)
         self._settle(reversal, current, force)
         positions = tuple(entry.position for entry in entries)
         receipt = self._unit.commit(
@@ -387,3 +396,14 @@ class _Marks:
 def _common(sessions: Iterator[str | None]) -> str | None:
     names = set(sessions)
     return names.pop() if len(names) == 1 else None
+
+
+def _name(place: tuple[str, str], body: Body | None) -> str:
+    """Name a document for people: a fact by its text and id."""
+    collection, key = place
+    if collection != FACTS.name:
+        return f"{collection} {key}"
+    if body is None:
+        return f"fact {key}"
+    text = text_of(body)
+    return f"fact {key} ({text if len(text) <= 60 else text[:59] + '…'!s})"

@@ -161,7 +161,7 @@ def _filter(
         if value is not None:
             check_name(what, value)
     if not isinstance(kinds, (tuple, list, set, frozenset)) or not kinds or not set(kinds) <= set(_COLLECTIONS):
-        raise BadInput(f"kinds are {tuple(_COLLECTIONS)}, not {kinds!r}.", kinds=kinds)
+        raise BadInput(f"kinds is a list of {' and '.join(map(repr, _COLLECTIONS))}, not {kinds!r}.", kinds=kinds)
     zone = unit.context.zone
     return contract.SearchFilter(
         tuple(each.name for kind, each in _COLLECTIONS.items() if kind in kinds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from amber.errors import Immutable, UniqueViolation
@@ -80,9 +81,14 @@ def _hold(collection: Collection, rule: Body | None, members: Iterable[tuple[str
     return held
 
 
+def _readable(value: str) -> str:
+    """Write a held value for people: canonical texts carry a letter for their type."""
+    return re.sub(r'(?<=[\[,])s"', '"', value)
+
+
 def _refuse_value(step: Step, pair: tuple[str, str], holder: str) -> None:
     raise UniqueViolation(
-        f"{step.collection.name}/{step.key} would be the second with {pair[1]} ({pair[0]}); {holder} holds it.",
+        f"{step.collection.name}/{holder} holds {_readable(pair[1])} already, which must be unique.",
         collection=step.collection.name,
         key=step.key,
         holder=holder,
