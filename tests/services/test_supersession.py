@@ -147,10 +147,19 @@ class Oracle:
     def put(self, value: str, start: int | None, end: int | None, now: int) -> None:
         if start is None and end is None and self.value(now) == value:
             return
-        if start is None and end is not None and self.value(now) == value and self.put_at(now) == self.put_at(10**18):
+        if start is None and end is not None and self.value(now) == value and self.is_one(now, None):
             self.puts.append((None, end, None))
             return
-        self.puts.append((value, now if start is None else start, end))
+        begin = now if start is None else start
+        if self.value(begin) == value and self.is_one(begin, end):
+            return
+        self.puts.append((value, begin, end))
+
+    def is_one(self, start: int, end: int | None) -> bool:
+        """Tell whether one put holds from a moment to another, or for ever."""
+        borders = {border for _, *each in self.puts for border in each if border is not None and border > start}
+        moments = [start, *(border for border in borders if end is None or border < end)]
+        return len({self.put_at(moment) for moment in moments}) == 1
 
     def put_at(self, at: int) -> int:
         covering = (n for n, (_, start, end) in enumerate(self.puts) if start <= at and (end is None or at < end))
