@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
-from typing import Literal
 
 from amber.errors import BadInput, Conflict, NotFound, UndoConflict
 from amber.model.batch import Put
@@ -17,6 +16,7 @@ from amber.model.history import Change, Diff, Difference, Entry, Undone
 from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
 from amber.model.undo import Image, Reversal, comparable, decide_undo
+from amber.services.marks import Kind, Marks
 from amber.services.past import entries_after, states_at
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
@@ -24,7 +24,6 @@ from amber.store.contract import Change as StoredChange
 from amber.store.contract import LogEntry, LogQuery, Receipt
 
 Moment = int | str | datetime
-Kind = Literal["change", "undo", "redo", "purge"]
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
 MAX_UNDO = 10_000
@@ -54,7 +53,7 @@ class History:
         check_limit(limit)
         if before is not None:
             check_int("before", before)
-        marks = _Marks(self._raw)
+        marks = Marks(self._raw)
         return [self._entry(each, marks) for each in islice(self._newest(session, actor, before), limit)]
 
     def get(self, position: int) -> Entry:
@@ -62,14 +61,14 @@ class History:
 
         :raises NotFound: when the log has no such position.
         """
-        return self._entry(self._raw(position), _Marks(self._raw))
+        return self._entry(self._raw(position), Marks(self._raw))
 
     def of(self, fact: Fact | str, *, limit: int = 100) -> list[Entry]:
         """Give the entries that changed a fact, newest first; also of one that is gone."""
         key = fact.id if isinstance(fact, Fact) else fact
         if not isinstance(key, str) or not key:
             raise BadInput(f"Name a fact by its id, not {key!r}.", id=key)
-        marks = _Marks(self._raw)
+        marks = Marks(self._raw)
         return [self._entry(each, marks) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
 
     def undo(
@@ -133,7 +132,7 @@ class History:
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
-        marks = _Marks(self._raw)
+        marks = Marks(self._raw)
         if marks.is_undone(entry):
             raise UndoConflict(f"Position {position} is undone already.", position=position)
         if marks.kind(entry) == "purge":
@@ -146,7 +145,7 @@ class History:
         if actor is not None:
             check_name("actor", actor)
         found: list[LogEntry] = []
-        marks = _Marks(self._raw)
+        marks = Marks(self._raw)
         for entry in self._newest(session, actor if kind == "change" else None):
             if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
                 found.append(entry)
@@ -334,7 +333,7 @@ class History:
             raise NotFound(f"The log has no position {position}.", position=position)
         return found[0]
 
-    def _entry(self, entry: LogEntry, marks: _Marks) -> Entry:
+    def _entry(self, entry: LogEntry, marks: Marks) -> Entry:
         changes = tuple(
             Change(each.collection, each.key, each.kind, each.before, each.after, each.deltas, each.purged)
             for each in entry.changes
@@ -351,46 +350,6 @@ class History:
             marks.is_undone(entry),
             changes,
         )
-
-
-class _Marks:
-    """Which entries are changes, undos and redos, and which are taken back; each is worked out once."""
-
-    def __init__(self, read: Callable[[int], LogEntry]) -> None:
-        self._read = read
-        self._undone: dict[int, bool] = {}
-        self._kinds: dict[int, Kind] = {}
-
-    def is_undone(self, entry: LogEntry) -> bool:
-        """Tell whether an entry is taken back by one that is not taken back itself."""
-        pending = [entry]
-        while pending:
-            current = pending[-1]
-            known = [self._undone.get(by) for by in current.undone_by]
-            if False in known or None not in known:
-                self._undone[current.position] = False in known
-                pending.pop()
-            else:
-                # the newest first: most often it decides
-                pending.append(self._read(max(by for by in current.undone_by if by not in self._undone)))
-        return self._undone[entry.position]
-
-    def kind(self, entry: LogEntry) -> Kind:
-        """Tell what an entry is: a redo takes one undo back, an undo anything else."""
-        chain = [entry]
-        while chain[-1].position not in self._kinds and len(chain[-1].undoes) == 1:
-            chain.append(self._read(chain[-1].undoes[0]))
-        for each in reversed(chain):
-            if each.position in self._kinds:
-                continue
-            kind: Kind = "undo"
-            if not each.undoes:
-                is_purge = not each.changes and each.operation == f"purge/{each.position}"
-                kind = "purge" if is_purge else "change"
-            elif len(each.undoes) == 1 and self._kinds[each.undoes[0]] == "undo":
-                kind = "redo"
-            self._kinds[each.position] = kind
-        return self._kinds[entry.position]
 
 
 def _common(sessions: Iterator[str | None]) -> str | None:
