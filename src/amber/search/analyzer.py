@@ -9,7 +9,7 @@ from itertools import chain
 from amber.search.characters import normalise, normalise_with_offsets
 from amber.search.words import Segment, segments, tokens
 
-ANALYZER_VERSION: int = 1
+ANALYZER_VERSION: int = 2
 """Changes whenever `analyze` gives other tokens for some text; an index of another version must be rebuilt."""
 
 _GENERATION = 32_768

@@ -162,6 +162,10 @@ class _Cutter:
             self.compound(start, end, Kind.WORD)
         else:
             self.add(fold_case(self.text[outer_start:outer_end]), outer_start, outer_end, Kind.WHOLE)
+            last = self.pieces(_ADDRESS, start, end)[-1]
+            if match["suffix"] and last != (start, end):
+                # the suffix belongs to the last of several names: C/C++ holds C++
+                self.add(fold_case(self.text[last[0] : outer_end]), last[0], outer_end, Kind.PART)
             self.compound(start, end, Kind.PART)
 
     def compound(self, start: int, end: int, kind: Kind, level: int = 0) -> None:

@@ -45,6 +45,7 @@ AWKWARD = (
         ("ask-codex", ["ask-codex", "ask", "codex"]),
         ("BENCH-100821", ["bench-100821", "bench", "100821"]),
         ("(src/main.py)", ["src/main.py", "src", "main.py", "main", "py"]),
+        ("C/C++ via cc", ["c/c++", "c++", "c/c", "c", "c", "via", "cc"]),
         ("C++, C# and F#.", ["c++", "c", "c#", "c", "and", "f#", "f"]),
         ("a@b.io", ["a@b.io", "a", "b.io", "b", "io"]),
         ("v1.2.3", ["v1.2.3", "1.2.3"]),
