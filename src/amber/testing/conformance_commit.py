@@ -160,6 +160,14 @@ class CommitConformance(Conformance):
         assert times == [500, 500, 700, 700, 700]
         assert [entry.at for entry in hand.store.log(SPACE, LogQuery(reverse=False))] == times
 
+    def test_the_time_of_a_space_is_that_of_its_newest_entry(self, hand: Hand) -> None:
+        assert hand.store.time(SPACE) == 0
+        for at, newest in ((500, 500), (300, 500), (700, 700)):
+            hand.send(b.Put("facts", "a", {"n": at}), at=at)
+            assert hand.store.time(SPACE) == newest
+        hand.store.purge(SPACE, Selection("facts", keys=("a",)), now=900)
+        assert (hand.store.time(SPACE), hand.store.time("elsewhere")) == (900, 0)
+
     def test_times_before_1970_are_times(self, hand: Hand) -> None:
         assert [hand.send(b.Put("facts", "a", {"n": at}), at=at).at for at in (-500, -700, -2)] == [-500, -500, -2]
 
