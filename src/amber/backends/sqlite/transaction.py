@@ -108,6 +108,9 @@ class Waiting:
     def __init__(self) -> None:
         self._calls: deque[Call] = deque()
 
+    def __len__(self) -> int:
+        return len(self._calls)
+
     def add(self, call: Call) -> None:
         """Let whoever gets the lock carry out a write."""
         self._calls.append(call)
