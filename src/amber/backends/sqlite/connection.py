@@ -16,6 +16,9 @@ from threading import RLock, local
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
+from amber.backends.sqlite import forks
+from amber.backends.sqlite.damage import is_damage, is_other_schema
+from amber.backends.sqlite.standing import Standing
 from amber.errors import (
     AmberError,
     BadInput,
@@ -56,7 +59,7 @@ class _Reader:
         self.lock = RLock()
 
     def __del__(self) -> None:
-        self.connection.close()
+        forks.close(self.connection)
 
 
 class Connections:
@@ -88,21 +91,38 @@ class Connections:
         self._local = local()
         self._readers: WeakSet[_Reader] = WeakSet()
         self._closed = False
+        self.opening = RLock()
+        self.standing = Standing(self.path or Path())
         if isinstance(target, sqlite3.Connection):
             _check_borrowed(target)
             self.writer = target
         else:
-            _drop_inherited()
-            _opened.add(self)
-            if not create and not Path(target).exists():
-                raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
-            prepare_file(Path(target))
-            with translated(self.path):
-                self.writer = self._open(inspect)
+            forks.enter(self)
+            try:
+                if not create and not Path(target).exists():
+                    raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
+                prepare_file(Path(target))
+                with translated(self.path):
+                    self.writer = self._open(inspect)
+                self.standing.note()
+            finally:
+                self.opening.release()
 
     def _open(self, inspect: Callable[[sqlite3.Connection], object] | None = None) -> sqlite3.Connection:
+        try:
+            return self._connect(inspect)
+        except sqlite3.OperationalError as error:
+            self.standing.freeze(error)
+            return self._connect(inspect)
+
+    def _connect(self, inspect: Callable[[sqlite3.Connection], object] | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            str(self.path), timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.standing.target,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=self.standing.frozen,
         )
         try:
             if inspect is not None:
@@ -115,6 +135,8 @@ class Connections:
 
     def _configure(self, connection: sqlite3.Connection) -> None:
         execute = connection.execute
+        if self.standing.frozen:
+            return
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             execute("PRAGMA auto_vacuum = INCREMENTAL")
             execute("PRAGMA journal_mode = WAL")
@@ -137,14 +159,15 @@ class Connections:
                 time.sleep(0.005)
 
     def check(self) -> None:
-        """Refuse work after close and in a forked child.
+        """Refuse work after close and in a forked child, and when the file is not the one that was opened.
 
-        :raises Closed: in both cases.
+        :raises Closed: in the first two cases. :raises Unavailable: in the third.
         """
         if self._closed:
             raise Closed("This memory was closed; open it again.")
         if os.getpid() != self.pid:
             raise Closed(f"This memory was opened by process {self.pid}; open it again in the forked child.")
+        self.standing.check()
 
     def _reader(self) -> _Reader:
         """Give what this thread reads with; not for a borrowed connection."""
@@ -152,10 +175,10 @@ class Connections:
             found: _Reader = self._local.reader
         except AttributeError:
             self.check()
-            with translated(self.path):
+            with self.opening, translated(self.path):
                 found = _Reader(self._open())
-            self._local.reader = found
-            self._readers.add(found)
+                self._local.reader = found
+                self._readers.add(found)
         return found
 
     def read(self, work: Callable[[Execute], T]) -> T:
@@ -187,7 +210,7 @@ class Connections:
                     return plain(self.writer).execute(sql, values).fetchall()
             reader = self._reader()
             with reader.lock:
-                if self._closed or os.getpid() != self.pid:
+                if self._closed or os.getpid() != self.pid or self.standing.frozen:
                     self.check()
                 return reader.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
@@ -233,14 +256,22 @@ class Connections:
         finally:
             cursor.close()
 
+    def readers(self) -> list[_Reader]:
+        """Give the connections of threads (see ``forks``)."""
+        return list(self._readers)
+
+    def is_idle(self) -> bool:
+        """Tell whether no transaction is under way (see ``forks``)."""
+        connections = [reader.connection for reader in self._readers]
+        if not self._closed and hasattr(self, "writer"):
+            connections.append(self.writer)
+        return self._closed or not any(connection.in_transaction for connection in connections)
+
     def drop(self) -> None:
-        """Close the connections that the parent of this process opened, as far as none was in use at the fork."""
-        _opened.discard(self)
+        """Close the connections that the parent of this process opened; none was in use at the fork (see ``forks``)."""
         for reader in list(self._readers):
-            if reader.lock.acquire(blocking=False):
-                reader.connection.close()
-                reader.lock.release()
-        if not self._closed and hasattr(self, "writer") and not self.writer.in_transaction:
+            reader.connection.close()
+        if not self._closed and hasattr(self, "writer"):
             self.writer.close()
 
     def close(self) -> None:
@@ -255,23 +286,6 @@ class Connections:
                 with reader.lock:
                     reader.connection.close()
             self.writer.close()
-
-
-_opened: WeakSet[Connections] = WeakSet()
-
-
-def _drop_inherited() -> None:
-    """Close the idle connections that a fork brought along.
-
-    SQLite keeps one set of file locks for each process and takes those of an inherited connection, which the system
-    did not inherit, for held: a new connection beside it would hold none, and lose its commits when the parent closes.
-    """
-    for each in list(_opened):
-        if each.pid != os.getpid() and each.lock.acquire(blocking=False):
-            try:
-                each.drop()
-            finally:
-                each.lock.release()
 
 
 def _roll_back(cursor: sqlite3.Cursor, nested: bool) -> None:
@@ -330,15 +344,15 @@ def translated(path: Path | None) -> Iterator[None]:
     """Turn the driver's errors into ours; not for hot paths."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise translate(error, path) from error
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
+def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path | None) -> AmberError:
     """Say what an error of the driver means for the caller."""
     code, where = _code(error), f" ({path})" if path is not None else ""
     if code in _BUSY:
@@ -347,10 +361,13 @@ def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
         return Unavailable(f"Nothing was written, {_AWAY[code]}{where}: {error}.")
     if code == sqlite3.SQLITE_NOTADB:
         return Corrupt(f"This is not a SQLite database{where}; name another file. {error}.")
-    if code == sqlite3.SQLITE_CORRUPT:
+    if code == sqlite3.SQLITE_CORRUPT or is_damage(error):
         return Corrupt(f"The database is damaged{where}: {error}. Run verify, and restore a backup.")
-    if "no such table: amber_" in str(error):
-        return SchemaMismatch(f"The tables of this memory are gone{where}; were they rolled back? Open it again.")
+    if is_other_schema(error):
+        return SchemaMismatch(
+            f"The tables of this memory are not those that it was opened with{where}: {error}. Were they rolled back, "
+            "or was it opened by another version of Amber? Open it again."
+        )
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return Unsupported(f"The borrowed connection belongs to another thread: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from amber.backends.sqlite import purge, read, text, write
 from amber.backends.sqlite.connection import Connections, Durability, Execute, translate, translated
+from amber.backends.sqlite.declared import Declared, digests
 from amber.backends.sqlite.schema import by_name, check_version, migrate, table
 from amber.backends.sqlite.verify import find_problems
 from amber.model.batch import MAX_WRITES, Batch
@@ -42,6 +43,8 @@ from amber.store.contract import (
 from amber.store.derive import Analyze
 from amber.store.prepare import prepare
 
+T = TypeVar("T")
+
 
 class SQLiteStore:
     """Keep a memory in one SQLite file, or in the database of a connection that the caller owns.
@@ -73,6 +76,7 @@ class SQLiteStore:
         self._analyze = analyze
         self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
+        self._declared = Declared(digests(self.collections.values(), analyzer))
         self._connections = Connections(
             target,
             create=create,
@@ -89,7 +93,7 @@ class SQLiteStore:
             max_writes=MAX_WRITES,
         )
         try:
-            migrate(self._connections, self.collections.values(), analyze, analyzer)
+            migrate(self._connections, [*self.collections.values()], analyze, analyzer)
         except sqlite3.Error as error:
             self._connections.close()
             raise translate(error, self._connections.path) from error
@@ -113,23 +117,22 @@ class SQLiteStore:
 
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
-        return self._connections.write(
-            lambda cursor: write.commit(
-                cursor,
-                prepared,
-                self.collections,
-                self._statements,
-                self._analyze,
-            ),
-            "commit",
-        )
+
+        def work(cursor: sqlite3.Cursor) -> Receipt:
+            self._declared.check(cursor.execute)
+            return write.commit(cursor, prepared, self.collections, self._statements, self._analyze)
+
+        return self._connections.write(work, "commit")
 
     def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
         names = check_claim(self.collections, queue, n, lease, now)
         number = self._number(space)
-        return self._connections.write(
-            lambda cursor: write.claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
-        )
+
+        def work(cursor: sqlite3.Cursor) -> list[Lease]:
+            self._declared.check(cursor.execute)
+            return write.claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now)
+
+        return self._connections.write(work, "claim")
 
     def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
         check_selection(self.collections, selection)
@@ -140,6 +143,7 @@ class SQLiteStore:
             return Purged(0, 0, True)
 
         def work(cursor: sqlite3.Cursor) -> Purged:
+            self._declared.check(cursor.execute)
             position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
             return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
 
@@ -225,7 +229,7 @@ class SQLiteStore:
     ) -> Page:
         declared = find_collection(self.collections, collection)
         number, more = self._number(space), (where, group, after, limit, scan_limit)
-        return self._connections.read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
+        return self._read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
 
     def count(
         self,
@@ -276,7 +280,7 @@ class SQLiteStore:
         for term in terms:
             check_key(term)
         number = self._number(space)
-        return self._connections.read(lambda execute: text.stats(execute, number, terms))
+        return self._read(lambda execute: text.stats(execute, number, terms))
 
     def candidates(
         self,
@@ -288,7 +292,7 @@ class SQLiteStore:
         limit: int = 300,
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
+        return self._read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
@@ -310,6 +314,15 @@ class SQLiteStore:
         return [
             row[0] for row in self._connections.rows("SELECT name FROM amber_space WHERE position > 0 ORDER BY name")
         ]
+
+    def _read(self, work: Callable[[Execute], T]) -> T:
+        """Read by what was declared, when that is still so."""
+
+        def checked(execute: Execute) -> T:
+            self._declared.check(execute)
+            return work(execute)
+
+        return self._connections.read(checked)
 
     def verify(self, space: str | None = None) -> list[Problem]:
         if space is not None:

@@ -1,0 +1,47 @@
+"""Whether the tables are still as this process declared them: one of another version may have changed them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from amber.errors import SchemaMismatch
+from amber.model.collection import Collection
+
+#: A number that every change of a declaration raises.
+_TURN = "SELECT value FROM amber_meta WHERE name = 'declared'"
+RAISE_TURN = """INSERT INTO amber_meta VALUES ('declared', 1) ON CONFLICT DO UPDATE SET value = value + 1"""
+
+
+def digests(collections: Iterable[Collection], analyzer: str) -> Mapping[str, str]:
+    """Give what must be made anew when it changes, for each collection."""
+    return {each.name: each.digest() + (f"/{analyzer}" if each.search is not None else "") for each in collections}
+
+
+class Declared:
+    """The declarations that a store works by. A write by other ones would leave indexes and postings without its
+    documents, and a read would not find what is there."""
+
+    __slots__ = ("_digests", "_turn")
+
+    def __init__(self, digests: Mapping[str, str]) -> None:
+        self._digests = digests
+        self._turn: Any = ()
+
+    def check(self, execute: Callable[[str], sqlite3.Cursor]) -> None:
+        """Look whether somebody declared otherwise since the last look.
+
+        :raises SchemaMismatch: when one of the collections of this store is declared otherwise now.
+        """
+        row = execute(_TURN).fetchone()
+        if row != self._turn:
+            found = dict(execute("SELECT name, digest FROM amber_collection"))
+            other = sorted(name for name, digest in self._digests.items() if found.get(name) != digest)
+            if other:
+                raise SchemaMismatch(
+                    f"Another version of Amber, or another declaration, opened this memory and changed {other} while "
+                    "it was open here; nothing was read or written. Open it again with one version everywhere.",
+                    collections=other,
+                )
+            self._turn = row
