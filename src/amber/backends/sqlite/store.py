@@ -13,6 +13,7 @@ from amber.backends.sqlite.connection import Connections, Durability, Execute, t
 from amber.backends.sqlite.declared import Declared, digests
 from amber.backends.sqlite.schema import by_name, check_version, migrate, table
 from amber.backends.sqlite.verify import find_problems
+from amber.errors import Corrupt
 from amber.model.batch import MAX_WRITES, Batch
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
@@ -327,9 +328,14 @@ class SQLiteStore:
     def verify(self, space: str | None = None) -> list[Problem]:
         if space is not None:
             check_name("space", space, MAX_SPACE)
-        rows = self._connections.rows("SELECT name, n FROM amber_space")
-        numbers = {name: n for name, n in rows if space is None or name == space}
-        return self._connections.write(
+        numbers: dict[str, int] = {}
+        unread: list[Problem] = []
+        try:
+            rows = self._connections.rows("SELECT name, n FROM amber_space")
+            numbers = {name: n for name, n in rows if space is None or name == space}
+        except Corrupt as error:
+            unread.append(Problem("file", None, None, f"The spaces can not be listed: {error.message}"))
+        return unread + self._connections.write(
             lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify", keep=False
         )
 

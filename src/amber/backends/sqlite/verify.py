@@ -26,11 +26,13 @@ def find_problems(
     cursor: sqlite3.Cursor, spaces: Mapping[str, int], collections: Mapping[str, Collection], analyze: Analyze
 ) -> list[Problem]:
     """List everything that does not agree; runs in one transaction and changes nothing."""
-    problems = [
-        Problem("file", None, None, str(row[0]))
-        for row in cursor.execute("PRAGMA integrity_check(20)").fetchall()
-        if row[0] != "ok"
-    ]
+    problems: list[Problem] = []
+    try:
+        for (told,) in cursor.execute("PRAGMA integrity_check(20)"):
+            if told != "ok":
+                problems.append(Problem("file", None, None, str(told)))
+    except _UNREADABLE as error:
+        problems.append(Problem("file", None, None, f"The pages can not be checked: {error}."))
     try:
         if not postings_match(cursor):
             problems.append(Problem("postings", None, None, "The postings do not match the texts."))
