@@ -185,8 +185,7 @@ class Memory(View):
             check_name("actor", actor)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
-        ids = IdMaker(clock)
-        ids.at_least(store.time(name))
+        ids = IdMaker(clock, lambda: store.time(name))
         return cls(store, Context(store, name, clock, ids, zone, actor))
 
     def register(

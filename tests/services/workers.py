@@ -9,6 +9,7 @@ from typing import Any
 
 from amber.errors import AmberError
 from amber.memory import Memory
+from amber.services.unit import system_clock
 
 Work = Callable[..., Any]
 
@@ -85,6 +86,21 @@ def supersede(memory: Memory, number: int, times: int) -> int:
     for n in range(times):
         memory.facts.put(f"{number}/{n}", key="k")
     return times
+
+
+def with_another_clock(memory: Memory, number: int, times: int) -> int:
+    """Supersede a value with a clock that is days off; each reads what it wrote, or what somebody wrote since."""
+    off = (number - 1) * 86_400_000_000
+    with Memory.open(_path_of(memory), space="acme", clock=lambda: system_clock() + off) as mine:
+        for n in range(times):
+            written = mine.facts.put(f"{number}/{n}", key="k")
+            found = mine.facts.get(key="k")
+            assert found.id == written.id or found.position > written.position
+    return times
+
+
+def _path_of(memory: Memory) -> str:
+    return str(memory._store._connections.path)  # type: ignore[attr-defined]
 
 
 def take_in(memory: Memory, number: int, path: str) -> list[tuple[str, int]]:

@@ -34,12 +34,19 @@ def system_clock() -> int:
 
 
 class IdMaker:
-    """Make ids that rise, also when the clock stands still or goes back; ``last`` is the time of the newest one."""
+    """Make ids that rise, also when the clock stands still or goes back; ``last`` is the time of the newest one.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock, self.last, self._lock = clock, 0, threading.Lock()
+    :param floor: gives a time that all ids must be after, asked before the first one: that of the log, which tells
+        when the clock was set back since another process wrote.
+    """
+
+    def __init__(self, clock: Clock, floor: Clock | None = None) -> None:
+        self._clock, self._floor, self.last, self._lock = clock, floor, 0, threading.Lock()
 
     def __call__(self) -> str:
+        if self._floor is not None:
+            self.at_least(self._floor())
+            self._floor = None
         with self._lock:
             self.last = max(min(self._clock(), LATEST_ID), self.last + 1)
             return make_id(self.last, secrets.randbits(RANDOM_BITS))
