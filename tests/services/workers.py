@@ -67,6 +67,16 @@ def many(memory: Memory, number: int, times: int) -> int:
     return times
 
 
+def many_in_spaces(memory: Memory, number: int, times: int, spaces: int) -> int:
+    """Write to several spaces in turn, each writer beginning with another one."""
+    own = [Memory(memory._store, memory._context._replace(space=f"space{n}")) for n in range(spaces)]
+    for n in range(times):
+        with own[(n + number) % spaces].transaction(session=f"s{number}") as tx:
+            for part in range(3):
+                tx.facts.put(f"{number} {n} {part}", sender=f"s{number}")
+    return times
+
+
 def put_or_undo(memory: Memory, number: int, times: int) -> list[str]:
     """Say the same thing again and again, or take back whatever was said last."""
     outcomes = []
