@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.backends.conftest import Open
+from tests.backends.conftest import Open, closing_connection
 from tests.crash import work
 
 from amber.errors import SchemaMismatch
@@ -67,6 +68,19 @@ def test_an_old_process_is_told_when_a_new_one_declared_otherwise(open_store: Op
         "new",
     }
     assert last.store.verify() == []
+
+
+def test_an_old_process_is_told_when_a_new_one_migrated(path: Path, open_store: Open) -> None:
+    old = Hand(open_store())
+    old.put("a", type="t", name="a", text="zebra", payload={"x": 1})
+    with closing_connection(path) as newer:
+        newer.execute("UPDATE amber_meta SET value = value + 1 WHERE name IN ('schema', 'declared')")
+        newer.commit()
+    for use in uses(old).values():
+        with pytest.raises(SchemaMismatch, match="was migrated to schema"):
+            use()
+    assert old.body("a")["name"] == "a"
+    assert old.store.position(SPACE) == 1
 
 
 def test_a_lost_index_is_no_empty_answer(open_store: Open) -> None:

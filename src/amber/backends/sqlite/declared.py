@@ -9,7 +9,7 @@ from typing import Any
 from amber.errors import SchemaMismatch
 from amber.model.collection import Collection
 
-#: A number that every change of a declaration raises.
+#: A number that every migration and every change of a declaration raises.
 _TURN = "SELECT value FROM amber_meta WHERE name = 'declared'"
 RAISE_TURN = """INSERT INTO amber_meta VALUES ('declared', 1) ON CONFLICT DO UPDATE SET value = value + 1"""
 
@@ -23,19 +23,27 @@ class Declared:
     """The declarations that a store works by. A write by other ones would leave indexes and postings without its
     documents, and a read would not find what is there."""
 
-    __slots__ = ("_digests", "_turn")
+    __slots__ = ("_digests", "_turn", "_version")
 
-    def __init__(self, digests: Mapping[str, str]) -> None:
-        self._digests = digests
+    def __init__(self, digests: Mapping[str, str], version: int) -> None:
+        self._digests, self._version = digests, version
         self._turn: Any = ()
 
     def check(self, execute: Callable[[str], sqlite3.Cursor]) -> None:
-        """Look whether somebody declared otherwise since the last look.
+        """Look whether somebody migrated or declared otherwise since the last look.
 
-        :raises SchemaMismatch: when one of the collections of this store is declared otherwise now.
+        :raises SchemaMismatch: when the schema, or one of the collections of this store, is another one now.
         """
         row = execute(_TURN).fetchone()
         if row != self._turn:
+            (schema,) = execute("SELECT value FROM amber_meta WHERE name = 'schema'").fetchone() or (0,)
+            if schema != self._version:
+                raise SchemaMismatch(
+                    f"This memory was migrated to schema {schema} while it was open here with {self._version}; nothing "
+                    "was read or written. Upgrade the amber package everywhere and open it again.",
+                    found=schema,
+                    known=self._version,
+                )
             found = dict(execute("SELECT name, digest FROM amber_collection"))
             other = sorted(name for name, digest in self._digests.items() if found.get(name) != digest)
             if other:

@@ -130,7 +130,8 @@ def current(cursor: sqlite3.Cursor) -> int:
 
 def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze: Analyze) -> None:
     # read again under the lock: another process may have been faster
-    for statements in MIGRATIONS[current(cursor) :]:
+    found = current(cursor)
+    for statements in MIGRATIONS[found:]:
         for statement in statements:
             try:
                 cursor.execute(statement)
@@ -139,7 +140,9 @@ def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze
                     raise Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.") from error
                 raise
             point("migrate:statement")
-    cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
+    if found < VERSION:
+        cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
+        cursor.execute(RAISE_TURN)
     there = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
     for collection, digest in declared.items():
         if there.get(collection.name) != digest:

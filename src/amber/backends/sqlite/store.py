@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from amber.backends.sqlite import purge, read, text, write
 from amber.backends.sqlite.connection import Connections, Durability, Execute, translate, translated
 from amber.backends.sqlite.declared import Declared, digests
-from amber.backends.sqlite.schema import by_name, check_version, migrate, table
+from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
 from amber.backends.sqlite.verify import find_problems
 from amber.errors import Corrupt
 from amber.model.batch import MAX_WRITES, Batch
@@ -77,7 +77,7 @@ class SQLiteStore:
         self._analyze = analyze
         self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
-        self._declared = Declared(digests(self.collections.values(), analyzer))
+        self._declared = Declared(digests(self.collections.values(), analyzer), VERSION)
         self._connections = Connections(
             target,
             create=create,
