@@ -11,11 +11,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.services.stage import START, StandingClock, everything, iso, opener, sync_face
+from tests.services.stage import START, NumberedIds, StandingClock, everything, iso, opener, sync_face
 
 from amber.errors import AmberError
 from amber.memory import Memory
-from amber.model.ids import make_id
 
 SESSIONS = ("s", "t")
 keys = st.none() | st.sampled_from(["k", "l"])
@@ -40,8 +39,7 @@ class Memories(RuleBasedStateMachine):
         self.clock = StandingClock()
         self.memories: list[Memory] = []
         for target in ("memory:", str(Path(self.folder.name) / "amber.db")):
-            numbers = itertools.count(1)
-            made = opener(target, self.clock, sync_face)(new_id=lambda numbers=numbers: make_id(START, next(numbers)))
+            made = opener(target, self.clock, sync_face)(new_id=NumberedIds())
             made.register("u", unique=("n",))
             self.memories.append(made)
         self.snapshots = {0: {}, 1: self.look()}

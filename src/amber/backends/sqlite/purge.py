@@ -160,12 +160,14 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
                 return Scrubbed(done, False)
             with connections.lock:
                 plain(connection).execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+            point("scrub:vacuumed")
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
     with connections.lock:
         busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    point("scrub:emptied")
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"
