@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,10 @@ NOBODY = 65_534
 def as_ordinary_user(work: Callable[[], object]) -> str:
     """Run work in a child without the rights of root; give the error that it ends with, or nothing."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # from Python 3.12 on a fork beside threads warns
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:  # pragma: no cover
         told = ""
         try:

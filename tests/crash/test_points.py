@@ -32,7 +32,7 @@ VERBS = ("write", "share")
 #: Points that only a new file passes.
 NEW = ("migrate:statement",)
 #: What test_kill_at_points.py goes through.
-ELSEWHERE = (*killing.COMMIT, *killing.PURGE, "migrate:begun", "migrate:before-commit")
+ELSEWHERE = (*killing.COMMIT, *killing.PURGE, *killing.MIGRATE)
 #: From these points on the work is done.
 DONE = (":after-commit", "scrub:")
 

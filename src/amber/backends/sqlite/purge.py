@@ -136,7 +136,10 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
     """
     connection = connections.writer
     if connections.borrowed and connection.in_transaction:
-        raise Unsupported("scrub needs to run outside your transaction; commit it first.")
+        raise Unsupported(
+            "scrub needs to run outside your transaction; commit it first. On a connection with autocommit=False there "
+            "is always one: set connection.autocommit = True while it runs."
+        )
     done = 0
     pages = -_STEP_PAGES
     while done < steps:
