@@ -71,9 +71,9 @@ def page_json(page: FactPage) -> Body:
     return {"facts": [fact_json(each) for each in page], "cursor": page.cursor, "complete": page.complete}
 
 
-def hit_json(hit: Hit) -> Body:
-    """Give something found."""
-    return {**hit.to_dict(), "at": hit.at}
+def hit_json(hit: Hit, place: str | None = None) -> Body:
+    """Give something found; ``place`` is where a message stands, as ``amber show`` takes it."""
+    return {**hit.to_dict(), "at": hit.at, **({"place": place} if hit.kind == "message" else {})}
 
 
 def entry_json(entry: Entry) -> Body:
