@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, get_args
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -103,7 +104,8 @@ def test_short_names_lead_back(memory: Memory, many: bool) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.sets(st.text("ab/", min_size=1, max_size=24), min_size=1, max_size=30))
 def test_short_names_of_any_ids_lead_back(ids: set[str]) -> None:
-    with Memory.open("memory:") as memory:
+    # a short minimum, so that ids meet in every part of them
+    with Memory.open("memory:") as memory, patch("amber.services.session_names.SHORTEST", 2):
         record(memory, *ids)
         names = memory.sessions.short_names(ids)
         assert {id: memory.sessions.resolve(name).id for id, name in names.items()} == {id: id for id in ids}
@@ -151,11 +153,12 @@ def test_sessions_are_listed_by_what_they_are(memory: Memory) -> None:
     assert listed(since="1970-01-01T00:00:01.000001Z") == "b"
     assert listed(until="1970-01-01T00:00:01.000001Z") == "dca"
     assert listed(sender="nobody") == ""
-    for wrong in ({"sender": ""}, {"format": 7}, {"project": "a//b"}, {"since": "soon"}, {"until": 3}):
+    wrongs: tuple[Line, ...] = ({"sender": ""}, {"format": 7}, {"project": "a//b"}, {"since": "soon"}, {"until": 3})
+    for wrong in wrongs:
         with pytest.raises(BadInput):
-            memory.sessions.page(**wrong)  # type: ignore[arg-type]
+            memory.sessions.page(**wrong)
         with pytest.raises(BadInput):
-            list(memory.sessions.iter(**wrong))  # type: ignore[arg-type]
+            list(memory.sessions.iter(**wrong))
 
 
 def test_children_oldest_first(memory: Memory) -> None:
@@ -219,7 +222,7 @@ def test_the_opening_comes_to_a_session_that_has_none_yet(memory: Memory, tmp_pa
 def test_a_subagent_opens_with_its_task(memory: Memory, tmp_path: Path) -> None:
     folder = tmp_path / SESSION / "subagents"
     folder.mkdir(parents=True)
-    more = {"isSidechain": True, "agentId": "a5bdbc1"}
+    more: Line = {"isSidechain": True, "agentId": "a5bdbc1"}
     write(folder / "agent-a5bdbc1.jsonl", claude(0, content="find the zebra", **more), claude(1, "assistant", **more))
     take(memory, tmp_path)
     (session,) = memory.sessions.page()
@@ -277,7 +280,12 @@ def test_what_no_message_is_can_not_be_asked_for(mixed: Memory, wrong: Line) -> 
 
 def test_a_hit_leads_to_what_it_stands_in(mixed: Memory) -> None:
     (hit,) = mixed.recall("1000", type="prompt", limit=1)
-    assert [each.seq for each in mixed.sessions.around(hit.item, before=2, after=1)] == [998, 999, 1000, 1001]
+    assert [each.seq for each in mixed.sessions.around(mixed.sessions.message(hit.id), before=2, after=1)] == [
+        998,
+        999,
+        1000,
+        1001,
+    ]
     assert [each.seq for each in mixed.sessions.around(hit.id)] == [*range(995, 1006)]
     assert mixed.sessions.message(hit.id).text == "message 1000"
     ends = mixed.sessions.messages(SESSION, limit=1)[0], mixed.sessions.messages(SESSION, reverse=True, limit=1)[0]
@@ -288,9 +296,10 @@ def test_a_hit_leads_to_what_it_stands_in(mixed: Memory) -> None:
         mixed.sessions.around("nothing")
     with pytest.raises(NotFound):
         mixed.sessions.message("nothing")
-    for wrong in ({"before": -1}, {"after": "1"}, {"before": None}):
+    wrongs: tuple[Line, ...] = ({"before": -1}, {"after": "1"}, {"before": None})
+    for wrong in wrongs:
         with pytest.raises(BadInput):
-            mixed.sessions.around(hit.id, **wrong)  # type: ignore[arg-type]
+            mixed.sessions.around(hit.id, **wrong)
 
 
 def test_around_leaves_retracted_text_out(memory: Memory, tmp_path: Path) -> None:
@@ -299,8 +308,8 @@ def test_around_leaves_retracted_text_out(memory: Memory, tmp_path: Path) -> Non
         memory, write(tmp_path / "s.jsonl", *lines, claude(4, content="right", parentUuid="u1"), claude(5, "assistant"))
     )
     (right,) = memory.recall("right")
-    assert [each.seq for each in memory.sessions.around(right.item, before=2)] == [0, 1, 4, 5]
-    assert [each.seq for each in memory.sessions.around(right.item, before=2, retracted=True)] == [2, 3, 4, 5]
+    assert [each.seq for each in memory.sessions.around(right.id, before=2)] == [0, 1, 4, 5]
+    assert [each.seq for each in memory.sessions.around(right.id, before=2, retracted=True)] == [2, 3, 4, 5]
     # what is asked for by its id is shown in any case
     assert [
         each.seq for each in memory.sessions.around(memory.sessions.messages(SESSION, retracted=True)[2], after=1)

@@ -90,7 +90,7 @@ class Conversation:
     def _lead(self, message: Message, at: datetime | None) -> Text:
         """Give the number and the time of a message."""
         is_marked = message.seq == self._style.marked
-        lead = Text(f"{message.seq:>{self._digits}}", "bold reverse" if is_marked else "dim")
+        lead = Text.assemble((f"{message.seq:>{self._digits}}", "bold reverse" if is_marked else "dim"))
         if at is not None:
             lead.append(f"  {at.strftime(self._clock)}", "dim")
         return lead.append("  ")
@@ -100,7 +100,10 @@ class Conversation:
         who = Text(self._who(message), "bold cyan" if is_task else _STYLES.get(kind, ""))
         if not message.live:
             who.append("  retracted: edited and sent again", "yellow")
-        yield self._lead(message, at).append_text(who)
+        head = self._lead(message, at).append_text(who)
+        if self._console.is_terminal:
+            head.truncate(self._console.width, overflow="ellipsis")
+        yield head
         bar = Text("▌ ", "cyan") if kind == "prompt" or is_task else Text()
         text = self._text(message)
         base = "" if message.live and kind in ("prompt", "reply") else "dim"

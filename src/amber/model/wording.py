@@ -18,6 +18,11 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def escape(document: str) -> str:
+    """Escape the same characters in a text that is JSON, which stays the same document."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
 def one_line(text: str, limit: int = SHOWN) -> str:
     """Give a text as one line, cut with an ellipsis."""
     # enough for the line is enough of a text of a megabyte

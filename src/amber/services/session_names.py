@@ -1,6 +1,6 @@
 """Short names of sessions: the beginning of an id that no other id has, and the way back.
 
-An id may have parts, ``<session>/<agent>`` for a subagent; its short name has the beginning of each:
+An id may have two parts, ``<session>/<agent>`` for a subagent; its short name has the beginning of each:
 ``9bd5f3dd/a5bdbc1``.
 """
 
@@ -62,7 +62,10 @@ def short_names(unit: Unit, ids: Iterable[str]) -> dict[str, str]:
             for stem in stems.intersection(session.id[:n] for n in range(1, SHORTEST + 1)):
                 alike[stem].append(session.id)
     else:
-        alike = {stem: [session.id for session in _alike(unit, stem)] for stem in stems}
+        # an id may be such a beginning itself
+        whole = unit.get_many(SESSIONS, sorted(stems))
+        for stem in stems:
+            alike[stem] = [*([stem] if stem in whole else []), *(session.id for session in _longer(unit, stem))]
     beside = {stem: _Alike(each) for stem, each in alike.items()}
     return {id: beside[_first(id)[:SHORTEST]].short(id) for id in wanted}
 
@@ -72,8 +75,9 @@ def _first(id: str) -> str:
 
 
 def _fits(name: str, id: str) -> bool:
-    typed, parts = name.split("/"), id.split("/")
-    return len(typed) <= len(parts) and all(part.startswith(each) for each, part in zip(typed, parts, strict=False))
+    head, slash, tail = name.partition("/")
+    first, below, rest = id.partition("/")
+    return first.startswith(head) and (not slash or (bool(below) and rest.startswith(tail)))
 
 
 def _alike(unit: Unit, stem: str) -> Iterator[Session]:
@@ -83,6 +87,11 @@ def _alike(unit: Unit, stem: str) -> Iterator[Session]:
     record = unit.get(SESSIONS, stem)
     if record is not None:
         yield Session(record)
+    yield from _longer(unit, stem)
+
+
+def _longer(unit: Unit, stem: str) -> Iterator[Session]:
+    """Give the sessions whose ids begin so and go on."""
     for n, session in enumerate(_after(unit, stem, 10)):
         if not session.id.startswith(stem) or n == _ALIKE:
             return
