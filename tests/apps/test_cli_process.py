@@ -171,6 +171,8 @@ def test_demo(amber: Amber, environment: dict[str, str], tmp_path: Path) -> None
         "in [tests]. We have a real Postgres",
         "Agreed, Postgres [advisory] [locks]",
         "às quintas",
+        "\tCity search in Japanese and Chinese\n",
+        "▌ Agreed, Postgres advisory locks",
         "2 mentions  city: Lisbon (ana)",
         "- city: Porto (ana)",
         "+ city: Porto (ana)",

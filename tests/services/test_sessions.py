@@ -213,8 +213,9 @@ def test_the_opening_comes_to_a_session_that_has_none_yet(memory: Memory, tmp_pa
     # as it was recorded before openings were kept
     body = {name: value for name, value in before.body.items() if name != "opening"} | {"read": None}
     memory._unit.commit([Put(SESSIONS.name, SESSION, body)])
-    assert opening(memory) is None
+    assert opening(memory) == "message 0"
     take(memory, path)
+    assert memory.sessions.get(SESSION).opening == before.opening
     assert opening(memory) == "message 0"
     assert memory.sessions.get(SESSION).messages == 450
 

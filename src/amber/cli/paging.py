@@ -62,7 +62,8 @@ def wrap(text: Text, console: Console, first: Text, rest: Text | None = None) ->
             continue
         room = max(8, console.width - following.cell_len)
         line.expand_tabs(4)
-        for part in line.wrap(console, room, overflow="fold") or [Text()]:
+        fits = line.cell_len <= room
+        for part in [line] if fits else line.wrap(console, room, overflow="fold"):
             part.rstrip()
             yield Text.assemble(lead, part)
             lead = following

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Container
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from amber.errors import BadInput
@@ -69,6 +69,19 @@ def children_of(unit: Unit, session: str) -> list[Session]:
         if page.cursor is None:
             return found
         cursor = page.cursor
+
+
+def openings_of(unit: Unit, sessions: Sequence[Session]) -> dict[str, Message]:
+    """Give the messages that sessions open with, by session."""
+    keys = {each.id: each.body["opening"] for each in sessions if each.body.get("opening") is not None}
+    found = unit.get_many(MESSAGES, [*keys.values()])
+    openings = {id: Message(found[key]) for id, key in keys.items() if key in found}
+    for session in sessions:
+        # one that was recorded before openings were kept, and not grown since
+        if "opening" not in session.body:
+            asked = Asked(kinds=frozenset({"injected" if session.is_subagent else "prompt"}))
+            openings.update((session.id, message) for message in iter_messages(unit, session.id, asked, 1))
+    return openings
 
 
 class Asked(NamedTuple):

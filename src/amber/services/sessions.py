@@ -15,7 +15,7 @@ from amber.model.message import MESSAGES, SESSIONS, Message, Session
 from amber.model.succession import decide_promote, promoted
 from amber.model.times import Time, to_micros
 from amber.services.buffer import BufferedUnit
-from amber.services.recorded import Asked, Listed, children_of, iter_messages, iter_sessions, to_asked
+from amber.services.recorded import Asked, Listed, children_of, iter_messages, iter_sessions, openings_of, to_asked
 from amber.services.scope import check_project, optional_name
 from amber.services.session_names import resolve, short_names
 from amber.services.succession import placed
@@ -113,9 +113,7 @@ class Sessions:
     def openings(self, sessions: Iterable[Session]) -> dict[str, Message]:
         """Give the messages that sessions open with, by session: the first prompt that was not retracted, of a subagent
         its task. One read for all; a session in which nothing was asked has none."""
-        keys = {each.id: each.body.get("opening") for each in sessions}
-        found = self._unit.get_many(MESSAGES, [key for key in keys.values() if key is not None])
-        return {id: Message(found[key]) for id, key in keys.items() if key in found}
+        return openings_of(self._unit, list(sessions))
 
     def message(self, id: str) -> Message:
         """Give a message by its id.
