@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from amber.backends.sqlite.connection import Connections, plain
+from amber.backends.sqlite.connection import Connections
 from amber.backends.sqlite.read import Range
 from amber.backends.sqlite.schema import table
-from amber.backends.sqlite.write import Statements, Writing
+from amber.backends.sqlite.statements import Statements
+from amber.backends.sqlite.transaction import plain
+from amber.backends.sqlite.write import Writing
 from amber.errors import Unsupported
 from amber.model.collection import Collection
 from amber.model.where import canonical
@@ -38,7 +40,7 @@ def purge(
     if not keys:
         return Purged(0, 0, True)
     position += 1
-    writing = Writing(cursor, space, collections, statements)
+    writing = Writing(cursor, space, statements)
     documents = changes = 0
     for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
@@ -47,7 +49,7 @@ def purge(
             step = Step(collection, key, record)
             step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, writing.load))
             step.body, step.kind = None, "delete"
-            writing.write(step, position)
+            writing.rewrite(step, position)
         point("purge:document")
         place = (space, collection.name, key)
         if stays:
