@@ -133,6 +133,18 @@ def test_a_message_stands_in_what_was_said_around_it(imported: Amber) -> None:
     assert agent.startswith("9bd5f3dd/b7e42d10  Find every place")
 
 
+def test_a_place_in_a_session_whose_id_holds_a_time(amber: Amber) -> None:
+    for n, name in enumerate(("run-2024-08-08T14:02:13", "run-2024-08-08T14:03:11")):
+        said = [("assistant", f"answer {n}.{k} okapi{k}") for k in range(3)]
+        write(Path(f"{n}.jsonl"), *lines(n, ("user", "hi"), *said, sessionId=name))
+    amber("import", "0.jsonl", "1.jsonl")
+    for hit in amber.json("recall", "okapi1")["hits"]:
+        assert json.loads(amber("show", hit["place"], "-C", "0", "--json").out.splitlines()[1])["id"] == hit["id"]
+        name = hit["place"].rpartition(":")[0]
+        assert json.loads(amber("show", name, "--json").out.splitlines()[0])["id"] == hit["session"]
+    assert json.loads(amber("show", "run-2024-08-08T14:02:13", "--json").out.splitlines()[0])["messages"] == 4
+
+
 def test_json_is_a_line_for_the_session_and_each_message(imported: Amber) -> None:
     head, *messages = [json.loads(line) for line in imported("show", "d6cad1a0", "--json").out.splitlines()]
     assert (head["type"], head["id"], head["short"]) == ("session", LIMITER, "d6cad1a0")
@@ -341,6 +353,18 @@ def test_the_first_page_reads_no_more_than_it_shows(amber: Amber, monkeypatch: p
         cli.main(["show", "0000"])
     assert ended.value.code == 0
     assert 0 < sum(read) < 200
+
+
+def test_a_tool_that_gave_nothing(amber: Amber) -> None:
+    said = [("user", "go"), ("assistant", call(1, "Bash", command="true")), ("user", result(1, ""))]
+    write(Path("s.jsonl"), *lines(1, *said))
+    amber("import", "s.jsonl")
+    shown = amber("show", "0000").out
+    assert re.search(r"^2  \d\d:\d\d:\d\d  → \(empty\)$", shown, re.MULTILINE)
+    # one message is a moment and no period
+    write(Path("t.jsonl"), *lines(2, ("user", "go")))
+    amber("import", "t.jsonl")
+    assert "\ntime      2026-10-07 09:00\n" in amber("show", "00000002").out
 
 
 def test_a_session_without_times_and_names(amber: Amber) -> None:

@@ -144,7 +144,7 @@ class Conversation:
         if label:
             lead.append(f"{label}  " if kind != "tool_result" else f"{label} ", style)
         lines = text.strip().count("\n") + 1
-        shown = self._matching(text) if kind != "interrupt" else ""
+        shown = (self._matching(text) if text.strip() else "(empty)") if kind != "interrupt" else ""
         rest = f"  ({count(lines, 'line')})" if lines > 1 else ""
         body = Text(one_line(shown, _FOLDED), style)
         if kind == "tool_call":

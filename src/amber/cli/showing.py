@@ -224,6 +224,8 @@ def _period(session: Session) -> str:
     start, end = session.started_at, session.ended_at
     if start is None or end is None:
         return ""
+    if start == end:
+        return day_and_time(start)
     same = to_local(start).date() == to_local(end).date()
     until = f"{to_local(end):%H:%M}" if same else day_and_time(end)
     minutes = round((end - start).total_seconds() / 60)

@@ -141,7 +141,11 @@ def _cut(text: str, ordered: Sequence[str]) -> str:
     place = bisect_left(ordered, text)
     others = [*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2]]
     shared = max((_shared(text, each) for each in others), default=0)
-    return text[: max(SHORTEST, shared + 1)]
+    end = max(SHORTEST, shared + 1)
+    # what is left out must not look like the number of a message, which is written behind a name: 9bd5f3dd:12
+    while text[end : end + 1] == ":" and text[end + 1 : end + 2].isdigit():
+        end += 2
+    return text[:end]
 
 
 def _shared(one: str, other: str) -> int:
