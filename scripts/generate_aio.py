@@ -195,7 +195,7 @@ class Generator:
             for text in named(each.annotation):
                 if (known := find(cls.module, text)) is not None and reaches(known):
                     raise self.fail(cls, node, f"{name} takes a {text}, which has another face in async code.")
-        about = docstring(self, cls, node, note(node, marks))
+        about = "" if "overload" in marks else docstring(self, cls, node, note(node, marks))
         if "property" in marks and len(marks) == 1:
             part = self.reached(cls, node.returns)
             if part is None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.faces import async_face
+
 from amber.memory import Memory, View, open_store
 from amber.model.times import from_micros
 from amber.services.unit import Context, IdMaker
@@ -45,12 +47,12 @@ def iso(micros: int) -> str:
 
 
 def sync_face(memory: Memory) -> Memory:
-    """Give a memory as the tests use it. A face that must be awaited wraps it here, and runs the same bodies."""
+    """Give a memory as the tests use it; ``async_face`` wraps it, and runs the same bodies."""
     return memory
 
 
 #: By name; the tests run once for each.
-FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face}
+FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face, "async": async_face}
 
 
 def target_of(kind: str, folder: Path) -> str:
