@@ -31,15 +31,18 @@ class Background:
         """Await something on the loop, from any thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
+    def runs(self) -> bool:
+        """Tell whether it was not stopped yet."""
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         """End the loop and its thread; nothing may be left on it."""
-        if self._thread.is_alive():
-            self.run(self._loop.shutdown_asyncgens())
-            left = self.run(_others())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            assert not left, left
+        self.run(self._loop.shutdown_asyncgens())
+        left = self.run(_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        assert not left, left
 
 
 async def _others() -> list[str]:
@@ -79,9 +82,10 @@ class AwaitedMemory(Awaited):
         self._background.run(self._inner.close())
 
     def end(self) -> None:
-        """Close the memory and its loop."""
-        self.close()
-        self._background.stop()
+        """Close the memory and its loop. May be called again."""
+        if self._background.runs():
+            self.close()
+            self._background.stop()
 
 
 class AwaitedOpening:
@@ -127,6 +131,20 @@ def _iterated(items: AsyncGenerator[Any, Any], background: Background) -> Iterat
 def async_face(memory: Memory) -> Any:
     """Give the async face of a memory, used like the memory itself. ``end`` ends its loop."""
     return AwaitedMemory(AsyncMemory(memory, Hop()), Background())
+
+
+def async_open(*args: Any, **kwargs: Any) -> Any:
+    """Open a memory as ``Memory.open`` does, through ``AsyncMemory.open``. ``end`` ends its loop."""
+    background = Background()
+
+    async def opened() -> AsyncMemory:
+        return await AsyncMemory.open(*args, **kwargs)
+
+    try:
+        return AwaitedMemory(background.run(opened()), background)
+    except BaseException:
+        background.stop()
+        raise
 
 
 class HoppedStore:

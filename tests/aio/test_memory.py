@@ -389,7 +389,7 @@ def test_each_method_is_one_hop_and_hands_everything_on(
         answer = answer._sync if type(answer).__module__ == "amber.aio" else answer
         assert len(hops) == 1
         if inspect.signature(bound).return_annotation != "None":
-            assert answer == (method, tuple(args), kwargs, "amber")
+            assert answer[:4] == (method, tuple(args), kwargs, "amber")
         await hop.close(lambda: None)
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.stage import FACES, Open, SteppingClock, opener, target_of
+from tests.services.stage import FACES, OPEN, Open, SteppingClock, opener, target_of
 
 from amber.memory import Memory
 
@@ -39,6 +39,21 @@ def open_memory(request: pytest.FixtureRequest, target: str, clock: SteppingCloc
     for memory in made:
         if request.param == "async":
             memory.end()
+    assert set(threading.enumerate()) <= threads, "a thread is left"
+
+
+@pytest.fixture(params=[*OPEN])
+def open_at(request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Give what opens a memory at a path, URL or connection, as ``Memory.open``, on each face."""
+    threads, made = set(threading.enumerate()), list[Any]()
+
+    def opened(*args: Any, **kwargs: Any) -> Memory:
+        made.append(OPEN[request.param](*args, **kwargs))
+        return made[-1]  # type: ignore[no-any-return]
+
+    yield opened
+    for memory in made:
+        memory.end() if request.param == "async" else memory.close()
     assert set(threading.enumerate()) <= threads, "a thread is left"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.faces import async_face
+from tests.faces import async_face, async_open
 
 from amber.memory import Memory, View, open_store
 from amber.model.times import from_micros
@@ -53,6 +53,8 @@ def sync_face(memory: Memory) -> Memory:
 
 #: By name; the tests run once for each.
 FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face, "async": async_face}
+#: How each face opens a memory.
+OPEN: dict[str, Open] = {"sync": Memory.open, "async": async_open}
 
 
 def target_of(kind: str, folder: Path) -> str:
