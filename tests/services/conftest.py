@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.stage import FACES, OPEN, Open, SteppingClock, opener, target_of
+from tests.services.stage import FACES, OPEN, Open, SteppingClock, finish, opener, target_of
 
 from amber.memory import Memory
 
@@ -37,8 +37,7 @@ def open_memory(request: pytest.FixtureRequest, target: str, clock: SteppingCloc
     yield make
     make().close()
     for memory in made:
-        if request.param == "async":
-            memory.end()
+        finish(memory)
     assert set(threading.enumerate()) <= threads, "a thread is left"
 
 
@@ -53,7 +52,7 @@ def open_at(request: pytest.FixtureRequest) -> Iterator[Open]:
 
     yield opened
     for memory in made:
-        memory.end() if request.param == "async" else memory.close()
+        finish(memory)
     assert set(threading.enumerate()) <= threads, "a thread is left"
 
 

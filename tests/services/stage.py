@@ -57,6 +57,11 @@ FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face, "async": asyn
 OPEN: dict[str, Open] = {"sync": Memory.open, "async": async_open}
 
 
+def finish(memory: Any) -> None:
+    """Close a memory of any face, and what its face made for it."""
+    getattr(memory, "end", memory.close)()
+
+
 def target_of(kind: str, folder: Path) -> str:
     """Give what a store of a kind is opened with."""
     return "memory:" if kind == "dict" else str(folder / "amber.db")
