@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.faces import async_face, async_open
+
 from amber.memory import Memory, View, open_store
 from amber.model.ids import make_id
 from amber.model.times import from_micros
@@ -58,12 +60,19 @@ def iso(micros: int) -> str:
 
 
 def sync_face(memory: Memory) -> Memory:
-    """Give a memory as the tests use it. A face that must be awaited wraps it here, and runs the same bodies."""
+    """Give a memory as the tests use it; ``async_face`` wraps it, and runs the same bodies."""
     return memory
 
 
 #: By name; the tests run once for each.
-FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face}
+FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face, "async": async_face}
+#: How each face opens a memory.
+OPEN: dict[str, Open] = {"sync": Memory.open, "async": async_open}
+
+
+def finish(memory: Any) -> None:
+    """Close a memory of any face, and what its face made for it."""
+    getattr(memory, "end", memory.close)()
 
 
 def target_of(kind: str, folder: Path) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
+from tests.services.stage import OPEN, finish
+
 from amber.errors import AmberError
 from amber.memory import Memory
 from amber.services.unit import system_clock
@@ -34,8 +36,12 @@ def together(work: Work, path: str, count: int, *given: Any) -> list[Any]:
 def _run(work: Work, path: str, number: int, barrier: Barrier, answers: Any, given: tuple[Any, ...]) -> None:
     barrier.wait(timeout=60)
     try:
-        with Memory.open(path, space="acme", actor=f"p{number}") as memory:
+        # every other process is an async one
+        memory = OPEN["async" if number % 2 else "sync"](path, space="acme", actor=f"p{number}")
+        try:
             answer = work(memory, number, *given)
+        finally:
+            finish(memory)
     except AmberError as error:
         answer = error.code
     answers.put((number, answer))
