@@ -126,12 +126,19 @@ def log(space: Space, query: LogQuery) -> list[LogEntry]:
         positions: Sequence[int] = [p for p in space.places.get(query.key, ()) if low <= p < high]
     else:
         positions = range(low, max(low, high))
+    if query.positions is not None:
+        named = set(query.positions)
+        positions = [p for p in positions if p in named]
     found: list[LogEntry] = []
+    passed = 0
     for position in reversed(positions) if query.reverse else positions:
         entry = space.log[position - 1]
         if query.session is not None and entry.session != query.session:
             continue
         if query.actor is not None and entry.actor != query.actor:
+            continue
+        passed += 1
+        if passed <= query.offset:
             continue
         found.append(_entry(space, entry))
         if len(found) == query.limit:
