@@ -162,7 +162,8 @@ class _Cutter:
             self.compound(start, end, Kind.WORD)
         else:
             self.add(fold_case(self.text[outer_start:outer_end]), outer_start, outer_end, Kind.WHOLE)
-            last = self.pieces(_ADDRESS, start, end)[-1]
+            pieces = self.pieces(_ADDRESS, start, end)
+            last = pieces[-1] if pieces else (start, end)
             if match["suffix"] and last != (start, end):
                 # the suffix belongs to the last of several names: C/C++ holds C++
                 self.add(fold_case(self.text[last[0] : outer_end]), last[0], outer_end, Kind.PART)
@@ -170,14 +171,23 @@ class _Cutter:
 
     def compound(self, start: int, end: int, kind: Kind, level: int = 0) -> None:
         """Add the word at `start`, whole and then split at the borders of `level` and the levels below it."""
+        if self.text[start:end].isalnum():
+            self.leaf(start, end, kind)
+            return
         if _INITIALS.fullmatch(self.shape, start, end):
             whole = fold_case(self.text[start:end])
             self.add(whole, start, end, Kind.WHOLE)
             self.add(whole.replace(".", ""), start, end, Kind.PART)
             return
         while level < len(_BORDERS):
-            pieces = self.pieces(_BORDERS[level], start, end)
+            border = _BORDERS[level]
             level += 1
+            if border.search(self.shape, start, end) is None:
+                continue
+            pieces = self.pieces(border, start, end)
+            if not pieces:
+                # underscores and borders alone
+                return
             if len(pieces) > 1:
                 self.add(fold_case(self.text[start:end]), start, end, Kind.WHOLE)
                 for piece_start, piece_end in pieces:
@@ -200,9 +210,20 @@ class _Cutter:
     def leaf(self, start: int, end: int, kind: Kind) -> None:
         """Add a word that no border splits: letters, digits, apostrophes, dots and colons between digits."""
         word = self.text[start:end]
-        if "'" in word:
+        if word.isascii() and word.isalnum():
+            self.found += [
+                Segment(token, start + left, start + right, kind if role is None else role)
+                for token, left, right, role in _leaves[word]
+            ]
+        elif "'" in word:
             self.apostrophe(start, end, kind)
-        elif word.isdigit():
+        else:
+            self.simple(start, end, kind)
+
+    def simple(self, start: int, end: int, kind: Kind) -> None:
+        """Add a word of letters and digits."""
+        word = self.text[start:end]
+        if word.isdigit():
             self.add(word, start, end, kind)
         elif word.isalpha() or MARK in self.shape[start:end]:
             self.letters(start, end, kind)
@@ -268,3 +289,30 @@ class _Cutter:
                 self.add(text[left:until], left, until, Kind.PAIR)
         for word in _KATAKANA_WORD.finditer(self.shape, start, end):
             self.add(text[word.start() : word.end()], *word.span(), Kind.WHOLE)
+
+
+class _Leaves(dict[str, tuple[tuple[str, int, int, Kind | None], ...]]):
+    """Cache the tokens of ASCII words of letters and digits: token, place in the word, and what it is of it (None:
+    what the word is of the whole)."""
+
+    _SIZE, _LENGTH = 32_768, 40
+
+    def __missing__(self, word: str) -> tuple[tuple[str, int, int, Kind | None], ...]:
+        cutter = _Cutter(word)
+        cutter.simple(0, len(word), Kind.WORD)
+        found = tuple(
+            (token, start, end, None if kind is Kind.WORD else kind) for token, start, end, kind in cutter.found
+        )
+        if len(word) <= self._LENGTH:
+            if len(self) >= self._SIZE:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_leaves = _Leaves()
+
+
+def forget_leaves() -> None:
+    """Forget the words that were cached."""
+    _leaves.clear()
