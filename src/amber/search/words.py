@@ -60,6 +60,10 @@ _WORD = rf"""
 _WORDS_AND_URLS = re.compile(_URL + _WORD, re.VERBOSE)
 _WORDS = re.compile(_WORD, re.VERBOSE)
 _PLAIN = re.compile(r"""["'(\[*]*([A-Z]?[a-z]+|[A-Z]+)[.,;:!?)"'\]*]*""")
+# One name and nothing else that counts: no prefix or suffix, no apostrophe, no underscore at its ends.
+_ONE_NAME = re.compile(
+    r"[^A-Za-z0-9_.,@#-]*([A-Za-z0-9](?:[A-Za-z0-9_]|(?:::|[-./\\@:+#&])(?=[A-Za-z0-9_]))*)(?<!_)[^A-Za-z0-9_+#]*"
+)
 _ADDRESS = re.compile(r"[/\\@#&+]+|::|(?<![0-9]):|:(?![0-9])|(?<=[0-9])[Tt](?=[0-9]{2}:)")
 _DOT = re.compile(r"(?<![0-9])\.|\.(?![0-9])")
 _HYPHEN = re.compile(r"[-_]+")
@@ -104,7 +108,37 @@ def tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of `segments(text)`; fast for an ordinary word with quotes or stops around it."""
     if plain := _PLAIN.fullmatch(text):
         return (bounded(stem(plain[1].lower())),)
+    if text.isascii() and (name := _ONE_NAME.fullmatch(text)):
+        found: list[str] = []
+        _expand(name[1], 0, found)
+        return tuple(found)
     return tuple(segment.token for segment in segments(text))
+
+
+def _expand(word: str, level: int, found: list[str]) -> None:
+    """Do what ``_Cutter.compound`` does for an ASCII word without apostrophes, without places."""
+    if word.isalnum():
+        found += [token for token, *_ in _leaves[word]]
+        return
+    if _INITIALS.fullmatch(word):
+        whole = word.lower()
+        found += (bounded(whole), bounded(whole.replace(".", "")))
+        return
+    while level < len(_BORDERS):
+        border = _BORDERS[level]
+        level += 1
+        if border.search(word) is None:
+            continue
+        pieces = [piece for piece in border.split(word) if piece]
+        if not pieces:
+            return
+        if len(pieces) > 1:
+            found.append(bounded(word.lower()))
+            for piece in pieces:
+                _expand(piece, level, found)
+            return
+        word = pieces[0]
+    found += [token for token, *_ in _leaves[word]]
 
 
 def segments(text: str) -> list[Segment]:
@@ -210,7 +244,7 @@ class _Cutter:
     def leaf(self, start: int, end: int, kind: Kind) -> None:
         """Add a word that no border splits: letters, digits, apostrophes, dots and colons between digits."""
         word = self.text[start:end]
-        if word.isascii() and word.isalnum():
+        if word.isascii() and "'" not in word:
             self.found += [
                 Segment(token, start + left, start + right, kind if role is None else role)
                 for token, left, right, role in _leaves[word]
@@ -292,7 +326,7 @@ class _Cutter:
 
 
 class _Leaves(dict[str, tuple[tuple[str, int, int, Kind | None], ...]]):
-    """Cache the tokens of ASCII words of letters and digits: token, place in the word, and what it is of it (None:
+    """Cache the tokens of ASCII words that no border splits: token, place in the word, and what it is of it (None:
     what the word is of the whole)."""
 
     _SIZE, _LENGTH = 32_768, 40
