@@ -41,7 +41,7 @@ def test_an_offset_passes_over_the_newest_entries(memory: Memory, open_memory: O
         found = memory.history.page(offset=offset, limit=3, **choice)  # type: ignore[arg-type]
         assert found == everything[offset : offset + 3]
         before = everything[2].position
-        page = memory.history.page(offset=offset, before=before, limit=100, **choice)  # type: ignore[arg-type]
+        page = memory.history.page(offset=offset, before=before, limit=100, **choice)
         assert page == everything[3 + offset :]
     for wrong in (-1, "1", 1.0, 2**70):
         with pytest.raises(BadInput):
@@ -56,7 +56,12 @@ def test_a_page_reads_what_decides_about_its_entries_together(memory: Memory, mo
     memory.history.redo()
     asked: list[Any] = []
     log = memory._store.log
-    monkeypatch.setattr(memory._store, "log", lambda space, query: asked.append(query) or log(space, query))
+
+    def counting(space: str, query: Any) -> Any:
+        asked.append(query)
+        return log(space, query)
+
+    monkeypatch.setattr(memory._store, "log", counting)
     page = memory.history.page(limit=60)
     # the undo that was taken back itself leaves its change as it was
     assert [entry.position for entry in page if entry.is_undone] == [50, *range(30, 11, -1)]
