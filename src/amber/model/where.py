@@ -13,6 +13,7 @@ and a backslash ``\\\\``; or a tuple of segments. Objects are walked by key, lis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import Any
@@ -174,7 +175,7 @@ def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
     ``MAX_FIELDS`` the answer is the single overflow entry.
     """
     if type(value) is not dict:
-        return [(path_text((root,)), scalar(value))] if value is not None else []
+        return [(_root_text(root), scalar(value))] if value is not None else []
     entries: list[tuple[str, str]] = []
     pending: list[tuple[Path, Any]] = [((root,), value)]
     while pending:
@@ -187,6 +188,12 @@ def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
         if len(entries) + len(pending) > MAX_FIELDS:
             return [(OVERFLOW, "")]
     return entries
+
+
+@cache
+def _root_text(root: str) -> str:
+    # roots are declared, so there are few
+    return path_text((root,))
 
 
 def is_indexed(root: str, path: Path, value: Any) -> bool:

@@ -21,6 +21,7 @@ from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.arguments import check_claim, check_limit, check_selection, find_collection
 from amber.store.codec import decode
+from amber.store.constraints import rule_homes
 from amber.store.contract import (
     PURGE,
     SCAN_LIMIT,
@@ -74,6 +75,7 @@ class SQLiteStore:
     ) -> None:
         self.collections: Mapping[str, Collection] = by_name(collections)
         self._analyze = analyze
+        self._homes = rule_homes(self.collections.values())
         self._statements = {name: Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
         self._connections = Connections(
@@ -116,7 +118,7 @@ class SQLiteStore:
 
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
-        more = (prepared, self.collections, self._statements, self._analyze)
+        more = (prepared, self.collections, self._homes, self._statements, self._analyze)
         return self._connections.share(
             lambda cursor: write.commit(cursor, *more, careful=False),
             lambda cursor: write.commit(cursor, *more, careful=True),

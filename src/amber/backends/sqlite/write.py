@@ -227,6 +227,7 @@ def commit(
     cursor: sqlite3.Cursor,
     prepared: Prepared,
     collections: Mapping[str, Collection],
+    homes: Mapping[str, tuple[Collection, ...]],
     statements: Mapping[str, Statements],
     analyze: Analyze,
     *,
@@ -234,6 +235,7 @@ def commit(
 ) -> Receipt:
     """Apply a prepared batch.
 
+    :param homes: where run-time rules are kept (see ``rule_homes``).
     :param careful: look up first whether the operation was committed before and whether appended documents exist.
         Otherwise that is left to the indexes: any error, also one of the driver, then only says that the batch is to
         be rolled back and applied once more with care, which gives the first receipt or the error that comes first.
@@ -252,7 +254,8 @@ def commit(
     writing = Writing(cursor, space, statements)
     at = max(batch.at, last_at) if position else batch.at
     steps, moves = resolve(prepared, collections, writing.load, analyze, careful=careful)
-    judge_unique(steps, collections, writing.holders, writing.members)
+    groups = ruled_groups(steps, homes)
+    judge_unique(steps, groups, writing.holders, writing.members)
     logged = [step for step in steps if step.kind is not None]
     if logged:
         position += 1
@@ -264,7 +267,7 @@ def commit(
     writing.insert([step for step in steps if step.before is None], position)
     for move in moves:
         _move(cursor, space, move)
-    for collection, group, rule in ruled_groups(steps, collections):
+    for collection, group, rule in groups:
         writing.relist(collection, group, rule)
     if logged:
         writing.log(position, at, batch, logged)
