@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from amber.errors import BadInput, Conflict, NotFound, UndoConflict
@@ -16,7 +16,7 @@ from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
 from amber.model.undo import Image, Reversal, comparable, decide_undo
 from amber.services.marks import Kind, Marks
-from amber.services.past import entries_after, states_at
+from amber.services.past import changed_between, entries_after
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
 from amber.store.contract import MAX_PAGE, LogEntry, LogQuery, Receipt
@@ -314,16 +314,9 @@ class History:
         first, last = self.resolve(start), self.resolve(end)
         if first > last:
             raise BadInput(f"The first moment (position {first}) is after the second ({last}); swap them.")
-        store, space = self._unit.store, self._unit.space
-        keys: dict[str, dict[str, None]] = {}
-        for entry in entries_after(store, space, first, last):
-            for change in entry.changes:
-                keys.setdefault(change.collection, {})[change.key] = None
-        others = {name: len(each) for name, each in sorted(keys.items()) if name != FACTS.name}
-        before, after = self._states(first), self._states(last)
+        changed = changed_between(self._unit.store, self._unit.space, FACTS.name, first, last)
         facts = []
-        for key in keys.get(FACTS.name, ()):
-            old, new = before(key), after(key)
+        for old, new in changed.states.values():
             if old is None and new is None:
                 continue
             if old is not None and new is not None:
@@ -334,12 +327,7 @@ class History:
                 facts.append(Difference("added", None, Fact(new)))
             elif old is not None:
                 facts.append(Difference("removed", Fact(old), None))
-        return Diff(first, last, tuple(facts), Counter(others))
-
-    def _states(self, position: int) -> Callable[[str], Record | None]:
-        store, space = self._unit.store, self._unit.space
-        changed: Mapping[str, Record | None] = states_at(store, space, FACTS.name, position)
-        return lambda key: changed[key] if key in changed else store.get(space, FACTS.name, key)
+        return Diff(first, last, tuple(facts), Counter(changed.others))
 
     def _log(self, query: LogQuery) -> list[LogEntry]:
         return self._unit.store.log(self._unit.space, query)

@@ -125,6 +125,8 @@ def check_log(query: LogQuery) -> None:
     """Check a question to the log."""
     check_limit(query.limit)
     check_int("offset", query.offset, 0)
+    if query.images not in ("both", "before", "none"):
+        raise BadInput(f"images must be both, before or none, not {query.images!r}.", images=query.images)
     for value in (query.low, query.high, *(query.positions or ())):
         if value is not None:
             check_int("position", value)

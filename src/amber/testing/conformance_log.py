@@ -96,6 +96,14 @@ class LogConformance(Conformance):
         with pytest.raises(TooLarge):
             self.positions(written, positions=tuple(range(10_001)))
 
+    def test_images_that_nobody_asked_for_are_left_out(self, written: Hand) -> None:
+        whole = written.store.log(SPACE, LogQuery())
+        assert written.store.log(SPACE, LogQuery(images="none")) == [entry._replace(changes=()) for entry in whole]
+        without = [
+            entry._replace(changes=tuple(change._replace(after=None) for change in entry.changes)) for entry in whole
+        ]
+        assert written.store.log(SPACE, LogQuery(images="before")) == without
+
     def test_limit(self, written: Hand) -> None:
         assert self.positions(written, limit=2) == [6, 5]
         assert self.positions(written, limit=2, reverse=False) == [1, 2]

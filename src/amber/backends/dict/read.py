@@ -140,24 +140,24 @@ def log(space: Space, query: LogQuery) -> list[LogEntry]:
         passed += 1
         if passed <= query.offset:
             continue
-        found.append(_entry(space, entry))
+        found.append(_entry(space, entry, query.images))
         if len(found) == query.limit:
             break
     return found
 
 
-def _entry(space: Space, entry: StoredEntry) -> LogEntry:
+def _entry(space: Space, entry: StoredEntry, images: str) -> LogEntry:
     changes = tuple(
         Change(
             change.collection,
             change.key,
             change.kind,
             decode(change.before) if change.before is not None else None,
-            decode(change.after) if change.after is not None else None,
+            decode(change.after) if change.after is not None and images == "both" else None,
             change.deltas,
             change.purged,
         )
-        for change in entry.changes
+        for change in (entry.changes if images != "none" else ())
     )
     undone = tuple(dict.fromkeys(space.undone.get(entry.position, ())))
     return LogEntry(

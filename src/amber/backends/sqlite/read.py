@@ -170,7 +170,7 @@ def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
               (SELECT group_concat(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
               FROM {part.source} WHERE {where} ORDER BY l.position {direction} LIMIT ?"""
     found = rows(sql, [*values, query.limit])
-    changes = _changes(rows, space, [row[0] for row in found])
+    changes = _changes(rows, space, [row[0] for row in found], query.images)
     return [_entry(row, changes.get(row[0], ())) for row in found]
 
 
@@ -221,12 +221,13 @@ def _json(values: Sequence[int]) -> str:
     return f"[{','.join(map(str, values))}]"
 
 
-def _changes(rows: Rows, space: int, positions: Sequence[int]) -> dict[int, list[Change]]:
+def _changes(rows: Rows, space: int, positions: Sequence[int], images: str) -> dict[int, list[Change]]:
     """Give the changes of entries, in their order."""
-    if not positions:
+    if not positions or images == "none":
         return {}
-    sql = """SELECT c.position, c.n, c.collection, c.key, c.kind, c.before, c.after, c.deltas, c.purged
-             FROM json_each(?) j CROSS JOIN amber_change c ON c.space = ? AND c.position = j.value"""
+    after = "c.after" if images == "both" else "NULL"
+    sql = f"""SELECT c.position, c.n, c.collection, c.key, c.kind, c.before, {after}, c.deltas, c.purged
+              FROM json_each(?) j CROSS JOIN amber_change c ON c.space = ? AND c.position = j.value"""
     found: dict[int, list[Change]] = {}
     # sorted here: SQLite would copy the images to sort them
     for row in sorted(rows(sql, (_json(positions), space)), key=itemgetter(0, 1)):
