@@ -19,6 +19,7 @@ import json
 import statistics
 import tempfile
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -206,6 +207,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--record", action="store_true", help="keep the figures in results/")
     given = parser.parse_args(arguments)
     names = [given.only] if given.only else _installed()
+    if not names:
+        return
     found = run(names, given.passes, given.facts)
     figures: dict[str, Any] = {"machine": machine(), "tasks": TASKS, "passes": found}
     if len(names) == 2:
@@ -217,12 +220,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _installed() -> list[str]:
-    try:
-        import memstate  # noqa: F401
-    except ImportError:
-        print("memstate is not installed here; Amber alone is measured.")
-        return ["amber"]
-    return ["memstate", "amber"]
+    import amber
+
+    names = [name for name in ("memstate", "aiosqlite") if find_spec(name) is None]
+    if names:
+        print(f"async_ledger: without {' and '.join(names)} Amber alone is measured")
+    if "AsyncMemory" not in amber.__all__:
+        print("async_ledger: this Amber has no AsyncMemory yet")
+        return [] if names else ["memstate"]
+    return ["amber"] if names else ["memstate", "amber"]
 
 
 if __name__ == "__main__":

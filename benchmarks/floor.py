@@ -62,13 +62,13 @@ def sentence(n: int) -> str:
     return f"note {n}: " + " ".join(chosen.choice(WORDS) for _ in range(18))
 
 
-def load(memory: Memory, first: int, count: int) -> None:
+def load(memory: Memory, first: int, count: int, per_commit: int = LOADED) -> None:
     """Fill a memory with facts as the facade would put them, in large batches through its store."""
     pattern = memory.facts.put(sentence(first), sender="s0").body
     unit = memory.facts._unit
-    for start in range(first + 1, first + count, LOADED):
+    for start in range(first + 1, first + count, per_commit):
         writes = []
-        for n in range(start, min(start + LOADED, first + count)):
+        for n in range(start, min(start + per_commit, first + count)):
             now = unit.now()
             times = dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)
             body = {**pattern, **times, "payload": sentence(n), "sender": f"s{n % 50}"}
