@@ -54,7 +54,7 @@ def record(name: str, results: Any, out: Path | None = None) -> Path:
 
 
 def draw(path: Path, title: str, panels: Mapping[str, Callable[[Any], None]], width: float = 5.2) -> bool:
-    """Draw panels side by side; False when matplotlib is not there (``pip install amber[bench]``)."""
+    """Draw panels, three in a row; False when matplotlib is not there (``pip install amber[bench]``)."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -62,8 +62,12 @@ def draw(path: Path, title: str, panels: Mapping[str, Callable[[Any], None]], wi
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 4.4), squeeze=False)
-    for axis, (name, panel) in zip(axes[0], panels.items(), strict=True):
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(width * columns, 4.4 * lines), squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    for axis, (name, panel) in zip(axes.flat, panels.items(), strict=False):
         panel(axis)
         axis.set_title(name, fontsize=10)
         axis.spines[["top", "right"]].set_visible(False)

@@ -234,7 +234,7 @@ def picture(results: list[dict[str, Any]], path: Path) -> bool:
                     fontsize=8,
                 )
             axis.set(xscale="log", yscale="log", xlabel="facts in the store", ylabel="microseconds")
-            axis.legend(fontsize=7, ncols=len(figures))
+            axis.legend(fontsize=7, ncols=len(figures), loc="upper center", bbox_to_anchor=(0.5, -0.14))
             axis.text(0.02, 0.02, f"bound: p50 x{bound}", transform=axis.transAxes, fontsize=7, color="grey")
 
         return paint
@@ -255,7 +255,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sizes", default=None)
     parser.add_argument("--samples", type=int, default=None, help="commits at each size")
     parser.add_argument("--out", type=Path, default=None, help="where the figures go; without --full: nowhere")
+    parser.add_argument("--from", dest="given", type=Path, help="draw and record these figures instead of new ones")
     given = parser.parse_args(arguments)
+    if given.given is not None:
+        figures = json.loads(given.given.read_text())
+        picture(figures["sizes"], record("floor", figures, given.out).with_suffix(".png"))
+        return
     sizes = given.sizes or ("1000,10000,100000,1000000" if given.full else "1000,10000")
     samples = given.samples or (4_000 if given.full else 1_000)
     with tempfile.TemporaryDirectory() as folder:
@@ -263,7 +268,7 @@ def main(arguments: list[str] | None = None) -> None:
         results = run(sizes_given, samples // GROUP * GROUP, Path(folder))
     figures = {"machine": machine(), "p50_growth": growth(results), "sizes": results}
     print(json.dumps({"p50_growth": figures["p50_growth"]}))
-    if given.full or given.out is not None:
+    if given.out is not None or given.full:
         path = record("floor", figures, given.out)
         picture(results, path.with_suffix(".png"))
 
