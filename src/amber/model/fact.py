@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from amber.model.collection import Body, Collection, Facets, Field, FieldIndex, Index, Record, Rules, Search
 from amber.model.times import from_micros, to_micros
-from amber.model.where import canonical
+from amber.model.where import canonical_list
 
 SOURCES = ("user", "assistant", "tool", "document", "derived")
 #: How far a memory is believed when nobody says otherwise, by where it came from. A derived memory is never trusted
@@ -35,7 +35,8 @@ def fold(text: str) -> str:
 
 
 def _digest(*parts: Any) -> str:
-    return blake2b(canonical(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    text = canonical_list(parts)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def digest_of(payload: Any) -> str:

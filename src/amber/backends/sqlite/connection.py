@@ -227,6 +227,15 @@ class Connections:
             with self.lock, translated(self.path):
                 self.check()
                 return run(self.writer, work, name, careful=careful, nested=self.writer.in_transaction)
+        if self.lock.acquire(blocking=False):
+            try:
+                if not self._waiting:
+                    self.check()
+                    return run(self.writer, work, name, careful=careful)
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
+            finally:
+                self.lock.release()
         call = Call(work, careful)
         self._waiting.add(call)
         try:
