@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from amber.model.collection import Body, Collection, Facets, Field, Index, Record, Search
+from amber.model.collection import (
+    Body,
+    Collection,
+    Facets,
+    Field,
+    ForgottenBy,
+    ForgottenWith,
+    Index,
+    Record,
+    Search,
+)
 from amber.model.fact import ancestors
 from amber.model.times import from_micros
 
@@ -19,6 +29,9 @@ MESSAGES = Collection(
         facets=lambda body: Facets(body["sender"], body["project"], body["session"], body["kind"], body["at"] or 0),
     ),
     log="before",
+    forgotten_by=(ForgottenBy("sender", "sender"), ForgottenBy("session", "session")),
+    # what was answered to a person quotes that person: a session goes with all that was said in it
+    forgotten_with=(ForgottenWith("sessions", "session"),),
 )
 
 SESSIONS = Collection(
@@ -27,10 +40,24 @@ SESSIONS = Collection(
         Field("started_at", "int", derive=lambda body: body["started_at"] or 0),
         Field("projects", many=True, derive=lambda body: ancestors(body["project"])),
         Field("messages", "int"),
+        Field("sender"),
+        # of a subagent: the session whose agent started it
+        Field("parent", derive=lambda body: body["parent"] if body["agent"] is not None else None),
     ),
     # how far the file was read: a file that holds nothing new changes nothing that is worth an entry
     touchable=frozenset({"read"}),
-    indexes=(Index("all", (), "started_at"), Index("project", ("projects",), "started_at", forget=True)),
+    indexes=(
+        Index("all", (), "started_at"),
+        Index("project", ("projects",), "started_at", forget=True),
+        Index("sender", ("sender",), "started_at", forget=True),
+        Index("parent", ("parent",), "started_at", forget=True),
+    ),
+    forgotten_by=(
+        ForgottenBy("sender", "sender"),
+        ForgottenBy("session", None),
+        ForgottenBy("project", "project"),
+    ),
+    forgotten_with=(ForgottenWith("sessions", "parent"),),
 )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from amber.model.batch import Batch
+from amber.model.batch import Batch, Expectation
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.model.where import Where
 
@@ -123,7 +123,8 @@ class QueueState(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values."""
+    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values; with both,
+    those of the keys that it finds there."""
 
     collection: str
     keys: tuple[str, ...] = ()
@@ -131,14 +132,46 @@ class Selection(NamedTuple):
     equal: tuple[Order, ...] = ()
 
 
+class Named(NamedTuple):
+    """What to purge of the log itself: the name that entries carry as their actor or session."""
+
+    part: Literal["actor", "session"]
+    name: str
+
+
 class Purged(NamedTuple):
     """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
-    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``."""
+    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``.
+    ``entries`` counts those that lost a name."""
 
     documents: int
     changes: int
     done: bool
     position: int | None = None
+    entries: int = 0
+
+
+class Reached(NamedTuple):
+    """A document that a purge would reach. ``exists`` tells whether it is there at all, ``stays`` that it stands
+    elsewhere now and would only lose images; ``images`` counts those in the log, ``first`` is the position of the
+    first one (None when there are none)."""
+
+    key: str
+    exists: bool
+    stays: bool
+    images: int
+    first: int | None
+
+
+class Reach(NamedTuple):
+    """A page of what a purge would reach: what stands in the index in its order, then what only stood there, by key.
+
+    ``cursor`` continues it (a Cursor in the first part, a key in the second); None at the end. ``entries`` counts the
+    log entries that carry a name that was asked for."""
+
+    rows: list[Reached]
+    cursor: Cursor | str | None
+    entries: int = 0
 
 
 class Scrubbed(NamedTuple):
@@ -245,14 +278,32 @@ class Store(Protocol):
         """Hand out up to ``n`` rows with ``due_at <= now``, earliest first: each gets epoch + 1, attempts + 1 and
         ``due_at = now + lease``. No two claims get one row. Not logged; knows no feature."""
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and
-        session.
+        compares with, and the number of its newest epoch. A log entry loses its reason with the first image, which the
+        reason may speak of, and its actor and session with the last.
 
         By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
-        one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""
+        one that was deleted loses its images, one that stands elsewhere now loses its images and stays.
+
+        A name is taken out of up to ``limit`` log entries, and their reasons with it.
+
+        :param expectations: what must be so, judged as those of a batch are.
+        :raises Conflict, LeaseLost, SourcePurged: when an expectation does not hold; nothing was purged."""
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        """Tell what a purge would reach, and change nothing. By keys alone, all that remains of them is one page."""
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         """Remove what purges and changes left in the raw files, in small steps that let writers in between."""

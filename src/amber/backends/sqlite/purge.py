@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from amber.backends.sqlite.connection import Connections, plain
-from amber.backends.sqlite.read import Range
-from amber.backends.sqlite.schema import table
+from amber.backends.sqlite.reach import selected
 from amber.backends.sqlite.write import Statements, Writing
 from amber.errors import Unsupported
+from amber.model.batch import Expectation
 from amber.model.collection import Collection
 from amber.model.where import canonical
-from amber.store.arguments import check_equal
+from amber.store.arguments import check_named, check_selection
 from amber.store.constraints import rule_of
-from amber.store.contract import PURGE, Purged, Scrubbed, Selection
+from amber.store.contract import PURGE, Named, Purged, Scrubbed, Selection
 from amber.store.faults import point
 from amber.store.step import Step
 
@@ -22,23 +22,35 @@ from amber.store.step import Step
 _STEP_PAGES = 200
 
 
+def check(collections: Mapping[str, Collection], selection: Selection | Named) -> None:
+    """Check what a purge is asked for."""
+    if isinstance(selection, Named):
+        check_named(selection)
+    else:
+        check_selection(collections, selection)
+
+
 def purge(
     cursor: sqlite3.Cursor,
     space: int,
-    position: int,
     collections: Mapping[str, Collection],
     statements: Mapping[str, Statements],
-    selection: Selection,
+    selection: Selection | Named,
     now: int,
     limit: int,
+    expectations: Sequence[Expectation],
 ) -> Purged:
-    """Forget up to ``limit`` documents of a selection."""
+    """Forget up to ``limit`` documents of a selection, or a name in that many log entries."""
+    writing = Writing(cursor, space, collections, statements)
+    for expectation in expectations:
+        writing.judge(expectation)
+    if isinstance(selection, Named):
+        return _purge_name(cursor, writing, space, selection, now, limit)
     collection = collections[selection.collection]
-    keys = _selected(cursor, space, collection, selection, limit + 1)
+    keys = selected(cursor.execute, space, collection, selection, limit + 1)
     if not keys:
         return Purged(0, 0, True)
-    position += 1
-    writing = Writing(cursor, space, collections, statements)
+    position = _log(cursor, space, now)
     documents = changes = 0
     for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
@@ -64,18 +76,41 @@ def purge(
             for key, stays in keys[:limit]:
                 if not stays:
                     writing.relist(ruled, key, None)
-    last_at = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()[0]
-    at = max(now, last_at)
-    cursor.execute(
-        "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
-        (space, position, f"{PURGE}{position}", at),
-    )
-    writing.finish(position, at)
+    _finish(cursor, writing, space, position)
     return Purged(documents, changes, len(keys) <= limit, position)
 
 
+def _purge_name(cursor: sqlite3.Cursor, writing: Writing, space: int, named: Named, now: int, limit: int) -> Purged:
+    sql = f"SELECT position FROM amber_log WHERE space = ? AND {named.part} = ? ORDER BY position LIMIT ?"
+    found = cursor.execute(sql, (space, named.name, limit + 1)).fetchall()
+    if not found:
+        return Purged(0, 0, True)
+    sql = f"UPDATE amber_log SET {named.part} = NULL, reason = NULL WHERE space = ? AND position = ?"
+    cursor.executemany(sql, [(space, position) for (position,) in found[:limit]])
+    point("purge:images")
+    position = _log(cursor, space, now)
+    _finish(cursor, writing, space, position)
+    return Purged(0, 0, len(found) <= limit, position, len(found[:limit]))
+
+
+def _log(cursor: sqlite3.Cursor, space: int, now: int) -> int:
+    """Write the entry of a purge and give its position."""
+    last, last_at = cursor.execute("SELECT position, last_at FROM amber_space WHERE n = ?", (space,)).fetchone()
+    cursor.execute(
+        "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
+        (space, last + 1, f"{PURGE}{last + 1}", max(now, last_at)),
+    )
+    return int(last) + 1
+
+
+def _finish(cursor: sqlite3.Cursor, writing: Writing, space: int, position: int) -> None:
+    sql = "SELECT at FROM amber_log WHERE space = ? AND position = ?"
+    writing.finish(position, cursor.execute(sql, (space, position)).fetchone()[0])
+
+
 def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
-    """Empty the log images of a document; entries with no image left lose their actor, reason and session."""
+    """Empty the log images of a document. Their entries lose the reason; those with no image left also lose their
+    actor and session."""
     positions = cursor.execute(
         """SELECT DISTINCT position FROM amber_change
            WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
@@ -89,42 +124,15 @@ def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
     erased = cursor.rowcount
     point("purge:images")
     for (position,) in positions:
-        cursor.execute(
-            """UPDATE amber_log SET actor = NULL, reason = NULL, session = NULL
-               WHERE space = ? AND position = ? AND NOT EXISTS
-               (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
-                AND c.purged = 0)""",
+        left = cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM amber_change WHERE space = ? AND position = ? AND purged = 0)",
             (place[0], position),
+        ).fetchone()[0]
+        names = "" if left else ", actor = NULL, session = NULL"
+        cursor.execute(
+            f"UPDATE amber_log SET reason = NULL{names} WHERE space = ? AND position = ?", (place[0], position)
         )
     return erased
-
-
-def _selected(
-    cursor: sqlite3.Cursor, space: int, collection: Collection, selection: Selection, limit: int
-) -> list[tuple[str, bool]]:
-    """Give the keys to forget, each with whether its document stays because it stands elsewhere now."""
-    if selection.by is None:
-        there = (key for key in dict.fromkeys(selection.keys) if _remains(cursor, space, collection, key))
-        return [(key, False) for key in there][:limit]
-    index = check_equal(collection, selection.by, selection.equal)
-    part = Range(collection, index, space, selection.equal, None, None)
-    sql = f"SELECT {part.key} FROM {part.source} WHERE {part.where} ORDER BY {part.order}, {part.key} LIMIT ?"
-    keys = [(row[0], False) for row in cursor.execute(sql, [*part.values, limit])]
-    if len(keys) < limit:
-        live = {key for key, _ in keys}
-        sql = f"""SELECT e.key, EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = e.space AND d.key = e.key)
-                  FROM amber_departed e WHERE e.space = ? AND e.collection = ? AND e.by = ? AND e.equal = ?
-                  ORDER BY e.key"""
-        departed = cursor.execute(sql, (space, collection.name, selection.by, canonical(list(selection.equal))))
-        keys += [(key, bool(stays)) for key, stays in departed if key not in live]
-    return keys[:limit]
-
-
-def _remains(cursor: sqlite3.Cursor, space: int, collection: Collection, key: str) -> bool:
-    place = (space, collection.name, key)
-    sql = f"""SELECT EXISTS (SELECT 1 FROM {table(collection)} WHERE space = ? AND key = ?) OR EXISTS
-              (SELECT 1 FROM amber_change WHERE space = ? AND collection = ? AND key = ? AND purged = 0)"""
-    return bool(cursor.execute(sql, (space, key, *place)).fetchone()[0])
 
 
 def scrub(connections: Connections, steps: int) -> Scrubbed:
