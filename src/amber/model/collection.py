@@ -197,7 +197,7 @@ class Collection:
         many_fields = {index.name: name for index in self.indexes for name in index.equal if columns[name].many}
         object.__setattr__(self, "many", many_fields)
         by_name = {index.name: index for index in self.indexes}
-        for name in [each.by for each in (*self.forgotten_by, *self.forgotten_with)]:
+        for name in [*(each.by for each in self.forgotten_by), *(each.by for each in self.forgotten_with)]:
             if name is not None and (name not in by_name or not by_name[name].forget or len(by_name[name].equal) != 1):
                 raise ValueError(f"{self.name} is forgotten by {name!r}: no index with forget and one equal field")
         object.__setattr__(self, "columns", columns)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
-from amber.errors import BadInput, Conflict, NotFound, UndoConflict
-from amber.model.batch import Put
+from amber.errors import BadInput, Conflict, NotFound, SourcePurged, UndoConflict
+from amber.model.batch import MAX_GROUP, NotPurged, Put
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Body, Record
 from amber.model.fact import FACTS, Fact, text_of
@@ -88,8 +88,10 @@ class History:
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
         everything ``after`` a position or time.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         if sum(given is not None for given in (position, last, after)) != 1:
@@ -99,13 +101,14 @@ class History:
             return self._answer(first)
 
         def attempt() -> Undone:
+            since = self.position()
             if position is not None:
                 entries = [self._undoable(position)]
             elif last is not None:
                 entries = self._last(last, session, actor, "change")
             else:
                 entries = self._all_after(self.resolve(after if after is not None else 0))
-            return self._take_back(entries, force, session, reason, operation)
+            return self._take_back(entries, since, force, session, reason, operation)
 
         return self._unit.retrying(attempt)
 
@@ -126,9 +129,12 @@ class History:
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
-        return self._unit.retrying(
-            lambda: self._take_back(self._last(1, session, actor, "undo"), force, session, reason, operation)
-        )
+
+        def attempt() -> Undone:
+            since = self.position()
+            return self._take_back(self._last(1, session, actor, "undo"), since, force, session, reason, operation)
+
+        return self._unit.retrying(attempt)
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
@@ -147,6 +153,8 @@ class History:
         found: list[LogEntry] = []
         marks = Marks(self._raw)
         for entry in self._newest(session, actor if kind == "change" else None):
+            if _is_forgotten(entry):
+                continue
             if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
                 found.append(entry)
             if len(found) == n:
@@ -179,7 +187,7 @@ class History:
     def _all_after(self, position: int) -> list[LogEntry]:
         found = []
         for entry in entries_after(self._unit.store, self._unit.space, position):
-            if not entry.operation.startswith("purge/") or entry.changes:
+            if entry.changes and not _is_forgotten(entry):
                 found.append(entry)
             if len(found) > MAX_UNDO:
                 raise BadInput(
@@ -190,7 +198,13 @@ class History:
         return found[::-1]
 
     def _take_back(
-        self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
+        self,
+        entries: list[LogEntry],
+        since: int,
+        force: bool,
+        session: str | None,
+        reason: str | None,
+        operation: str | None,
     ) -> Undone:
         current = self._current({(change.collection, change.key) for entry in entries for change in entry.changes})
         images = [
@@ -206,14 +220,20 @@ class History:
         reversal = decide_undo(images, current, self._unit.store.collections, name=_name, force=force)
         self._settle(reversal, current, force)
         positions = tuple(entry.position for entry in entries)
-        receipt = self._unit.commit(
-            reversal.writes,
-            reversal.expectations,
-            session=session if session is not None else _common(entry.session for entry in entries),
-            operation=operation,
-            reason=reason,
-            undoes=positions,
-        )
+        # an image that was read before it was forgotten must not be written after
+        sources = [(write.collection, write.key) for write in reversal.writes]
+        kept = [NotPurged(tuple(sources[n : n + MAX_GROUP]), since) for n in range(0, len(sources), MAX_GROUP)]
+        try:
+            receipt = self._unit.commit(
+                reversal.writes,
+                [*reversal.expectations, *kept],
+                session=session if session is not None else _common(entry.session for entry in entries),
+                operation=operation,
+                reason=reason,
+                undoes=positions,
+            )
+        except SourcePurged as error:
+            raise Conflict(error.message, **error.details) from error
         documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
         return Undone(receipt.position or 0, positions, documents)
 
@@ -350,6 +370,11 @@ class History:
             marks.is_undone(entry),
             changes,
         )
+
+
+def _is_forgotten(entry: LogEntry) -> bool:
+    """Tell whether nothing is left of what an entry changed."""
+    return bool(entry.changes) and all(change.purged for change in entry.changes)
 
 
 def _common(sessions: Iterator[str | None]) -> str | None:

@@ -40,6 +40,7 @@ def purge(
         return Purged(0, 0, True)
     position = space.position + 1
     documents = changes = 0
+    touched: set[int] = set()
     for key, stays in keys[:limit]:
         place = (collection.name, key)
         record = space.load(*place)
@@ -52,12 +53,13 @@ def purge(
         if not stays:
             space.purged[place] = position
         space.unmark(place, selection.by if stays else None, tuple(selection.equal))
-        changes += _erase(space, place)
+        changes += _erase(space, place, touched)
     for ruled in collections.values():
         if ruled.rules is not None and ruled.rules.collection == collection.name:
             for key, stays in keys[:limit]:
                 if not stays:
                     space.relist(ruled, key, None)
+    _clear(space, touched)
     _log(space, now)
     return Purged(documents, changes, len(keys) <= limit, position)
 
@@ -154,22 +156,25 @@ def _stands(space: Space, collection: Collection, selection: Selection, key: str
 
 def _images(space: Space, place: tuple[str, str]) -> Iterable[tuple[int, int]]:
     """Give the position and number of each change of a document that was not purged."""
-    for position in dict.fromkeys(space.places.get(place, ())):
-        for number, change in enumerate(space.log[position - 1].changes):
-            if (change.collection, change.key) == place and not change.purged:
-                yield position, number
+    for position, number in space.places.get(place, {}).items():
+        if not space.log[position - 1].changes[number].purged:
+            yield position, number
 
 
-def _erase(space: Space, place: tuple[str, str]) -> int:
-    """Empty the log images of a document, and what their entries say besides."""
+def _erase(space: Space, place: tuple[str, str], touched: set[int]) -> int:
+    """Empty the log images of a document, and note in which entries."""
     images = list(_images(space, place))
     for position, number in images:
-        entry = space.log[position - 1]
-        change = entry.changes[number]
-        entry.changes[number] = change._replace(before=None, after=None, deltas=None, purged=True)
-        space.log[position - 1] = entry._replace(reason=None)
-    for position in {position for position, _ in images}:
-        entry = space.log[position - 1]
-        if all(change.purged for change in entry.changes):
-            space.log[position - 1] = entry._replace(actor=None, session=None)
+        changes = space.log[position - 1].changes
+        changes[number] = changes[number]._replace(before=None, after=None, deltas=None, purged=True)
+        touched.add(position)
     return len(images)
+
+
+def _clear(space: Space, touched: set[int]) -> None:
+    """Take the reason from entries that lost an image, and actor and session from those that have none left."""
+    for position in touched:
+        entry = space.log[position - 1]._replace(reason=None)
+        if all(change.purged for change in entry.changes):
+            entry = entry._replace(actor=None, session=None)
+        space.log[position - 1] = entry

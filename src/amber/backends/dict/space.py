@@ -69,7 +69,8 @@ class Space:
         self.tokens = 0
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
-        self.places: dict[Place, list[int]] = defaultdict(list)
+        # by document: the positions at which it was changed, each with the number of the change in its entry
+        self.places: dict[Place, dict[int, int]] = defaultdict(dict)
         self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = {}
         # the same by document: where it stood once
         self.marks: dict[Place, set[tuple[str, tuple[Order, ...]]]] = {}

@@ -47,8 +47,8 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
     space.operations[batch.operation] = position
     for target in batch.undoes:
         space.undone[target].append(position)
-    for step in logged:
-        space.places[step.collection.name, step.key].append(position)
+    for number, step in enumerate(logged):
+        space.places[step.collection.name, step.key][position] = number
     return Receipt(position, batch.operation, at)
 
 

@@ -20,6 +20,8 @@ from amber.store.step import Step
 
 #: Pages that one step of a scrub merges or gives back; a step holds the writer for some milliseconds.
 _STEP_PAGES = 200
+#: Milliseconds that emptying the WAL waits for readers.
+_WAIT = 100
 
 
 def check(collections: Mapping[str, Collection], selection: Selection | Named) -> None:
@@ -52,6 +54,7 @@ def purge(
         return Purged(0, 0, True)
     position = _log(cursor, space, now)
     documents = changes = 0
+    touched: set[int] = set()
     for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
         if record is not None and not stays:
@@ -70,12 +73,13 @@ def purge(
         else:
             cursor.execute("DELETE FROM amber_departed WHERE space = ? AND collection = ? AND key = ?", place)
             cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
-        changes += _erase(cursor, place)
+        changes += _erase(cursor, place, touched)
     for ruled in collections.values():
         if ruled.rules is not None and ruled.rules.collection == collection.name:
             for key, stays in keys[:limit]:
                 if not stays:
                     writing.relist(ruled, key, None)
+    _clear(cursor, space, touched)
     _finish(cursor, writing, space, position)
     return Purged(documents, changes, len(keys) <= limit, position)
 
@@ -108,31 +112,30 @@ def _finish(cursor: sqlite3.Cursor, writing: Writing, space: int, position: int)
     writing.finish(position, cursor.execute(sql, (space, position)).fetchone()[0])
 
 
-def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
-    """Empty the log images of a document. Their entries lose the reason; those with no image left also lose their
-    actor and session."""
-    positions = cursor.execute(
-        """SELECT DISTINCT position FROM amber_change
-           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
-        place,
+def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str], touched: set[int]) -> int:
+    """Empty the log images of a document, and note in which entries."""
+    found = cursor.execute(
+        "SELECT rowid, position FROM amber_change WHERE space = ? AND collection = ? AND key = ? AND purged = 0", place
     ).fetchall()
-    cursor.execute(
-        """UPDATE amber_change SET purged = 1, before = NULL, after = NULL, deltas = NULL
-           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
-        place,
+    cursor.executemany(
+        "UPDATE amber_change SET purged = 1, before = NULL, after = NULL, deltas = NULL WHERE rowid = ?",
+        [(row,) for row, _ in found],
     )
-    erased = cursor.rowcount
+    touched.update(position for _, position in found)
     point("purge:images")
-    for (position,) in positions:
-        left = cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM amber_change WHERE space = ? AND position = ? AND purged = 0)",
-            (place[0], position),
-        ).fetchone()[0]
-        names = "" if left else ", actor = NULL, session = NULL"
-        cursor.execute(
-            f"UPDATE amber_log SET reason = NULL{names} WHERE space = ? AND position = ?", (place[0], position)
-        )
-    return erased
+    return len(found)
+
+
+def _clear(cursor: sqlite3.Cursor, space: int, touched: set[int]) -> None:
+    """Take the reason from entries that lost an image, and actor and session from those that have none left."""
+    places = [(space, position) for position in sorted(touched)]
+    cursor.executemany("UPDATE amber_log SET reason = NULL WHERE space = ? AND position = ?", places)
+    cursor.executemany(
+        """UPDATE amber_log SET actor = NULL, session = NULL WHERE space = ? AND position = ? AND NOT EXISTS
+           (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
+            AND c.purged = 0)""",
+        places,
+    )
 
 
 def scrub(connections: Connections, steps: int) -> Scrubbed:
@@ -165,13 +168,13 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
             if done >= steps:
                 return Scrubbed(done, False)
             with connections.lock:
-                plain(connection).execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+                # each page is a row without columns, of which execute takes only the first
+                connection.executescript(f"PRAGMA incremental_vacuum({_STEP_PAGES})")
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
-    with connections.lock:
-        busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    busy = _empty_wal(connections)
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"
@@ -183,3 +186,20 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
 def _pragma(connections: Connections, name: str) -> int:
     with connections.lock:
         return int(plain(connections.writer).execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _empty_wal(connections: Connections) -> bool:
+    """Write the WAL into the file and empty it; tell whether a reader held that up.
+
+    While SQLite waits for readers no writer gets in, so a file of ours waits only for a moment.
+    """
+    with connections.lock:
+        cursor = plain(connections.writer)
+        if connections.borrowed:
+            return bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        cursor.execute(f"PRAGMA busy_timeout = {min(usual, _WAIT)}")
+        try:
+            return bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual}")
