@@ -283,6 +283,7 @@ class Memory(View):
 
         :param dry_run: only count; the receipt has the numbers that the call itself would give.
         :raises BadInput: unless exactly one scope is named.
+        :raises Conflict: when others go on deriving from what is forgotten faster than it goes; call again.
         :raises Unavailable: when the store can not be written now; call again to go on.
         """
         return self._forgetting.forget(sender, session, project, dry_run=dry_run)

@@ -47,15 +47,13 @@ def forget_command(
     you are asked. The receipt holds no word of what was forgotten. Exit code 1 tells that something could not be
     erased yet, and what to do.
     """
-    scope = {"sender": sender, "session": session, "project": project}
-    if sum(each is not None for each in scope.values()) != 1:
+    if sum(each is not None for each in (sender, session, project)) != 1:
         raise click.UsageError("Name one of --sender, --session and --project.")
-    asks = sys.stdin.isatty()
-    if not (dry_run or yes or asks):
+    if not (dry_run or yes or _can_ask()):
         raise click.UsageError("Nobody can be asked here: say --yes, or --dry-run to see what would go.")
     with state.open() as memory:
         if dry_run or not yes:
-            planned = memory.forget(**scope, dry_run=True)
+            planned = memory.forget(sender=sender, session=session, project=project, dry_run=True)
             if dry_run:
                 _told(state, planned)
                 return
@@ -64,7 +62,7 @@ def forget_command(
             if not planned.is_empty and not click.confirm("Forget this for good?", err=True):
                 note("nothing was forgotten")
                 return
-        receipt = memory.forget(**scope)
+        receipt = memory.forget(sender=sender, session=session, project=project)
     _told(state, receipt)
     context.exit(exits.PROBLEMS if receipt.remaining else exits.OK)
 
@@ -85,6 +83,10 @@ def scrub_command(context: click.Context, state: State) -> None:
     else:
         show(*_files(scrubbed.remaining))
     context.exit(exits.PROBLEMS if scrubbed.remaining else exits.OK)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty()
 
 
 def _told(state: State, receipt: Forgotten) -> None:

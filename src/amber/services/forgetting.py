@@ -26,7 +26,7 @@ from amber.store.contract import Cursor, Named, Reached, Scrubbed, Selection, St
 CHUNK = 200
 #: Log entries that lose a name in one purge.
 _ENTRIES = 2_000
-#: A purge that other writers were faster than is tried again; each time they wrote what depends on what it takes.
+#: How often other writers may be faster than a forget: each time they wrote something that depends on what it takes.
 _ATTEMPTS = 100
 #: Pieces of work of one scrub call; how often one that a reader held up is made again, and after how many seconds.
 _STEPS, _PATIENCE, _PAUSE = 200, 8, 0.05
@@ -249,8 +249,9 @@ class _Removal(_Walk):
             self._empty(root)
 
     def _empty(self, root: Selection) -> None:
-        waiting = {root: None}
-        refused = 0
+        # a stack: the last is emptied first; True for those that wait for what stands above them
+        waiting = {root: False}
+        beaten: Counter[Selection] = Counter()
         while waiting:
             selection = next(reversed(waiting))
             rows = self._next(selection, is_root=len(waiting) == 1)
@@ -258,46 +259,57 @@ class _Removal(_Walk):
                 del waiting[selection]
                 continue
             keys = [row.key for row in rows if not row.stays]
-            # one that waits already depends on itself, by way of others
-            dependents = [each for each in self._links.dependents(selection.collection, keys) if each not in waiting]
+            waiting[selection] = True
+            # one that waits for this one depends on itself, by way of others
+            dependents = [each for each in self._links.dependents(selection.collection, keys) if not waiting.get(each)]
             first = [each for each in dependents if self._store.reach(self._space, each, limit=1).rows]
             if first:
-                waiting.update(dict.fromkeys(first))
+                for each in first:
+                    # one that stands further down is needed now
+                    waiting.pop(each, None)
+                    waiting[each] = False
                 continue
-            try:
-                self._purge(selection, rows, keys, dependents)
-                refused = 0
-            except Conflict:
-                refused += 1
-                if refused == _ATTEMPTS:
-                    raise
+            done = self._purge(selection, rows, keys, dependents)
+            if not done or all(self._is_late(row) for row in rows):
+                beaten[selection] += 1
+            if beaten[selection] > _ATTEMPTS:
+                raise Conflict("Others write what depends on what is forgotten, and faster: stop them and call again.")
 
     def _next(self, selection: Selection, *, is_root: bool) -> list[Reached]:
         """Give the next documents; of a root only as long as some of them were there when this began."""
         for rows in self._pages(selection):
-            if not is_root or any(row.first is None or row.first <= self._until for row in rows):
+            if not is_root or not all(self._is_late(row) for row in rows):
                 return rows
         return []
 
+    def _is_late(self, row: Reached) -> bool:
+        """Tell whether a document came after this began."""
+        return row.first is not None and row.first > self._until
+
     def _purge(
         self, selection: Selection, rows: Sequence[Reached], keys: Sequence[str], dependents: Sequence[Selection]
-    ) -> None:
+    ) -> bool:
+        """Purge some documents, unless something now depends on them that did not when it was looked at."""
         name = selection.collection
         for each in self._participants:
             self.tally.others[each.name] += each.forget(self._space, name, keys) if keys else 0
         expected: list[Expectation] = [
             Unchanged(each.collection, each.by or "", each.equal, since=0, size=0) for each in dependents
         ]
-        purged = self._store.purge(
-            self._space,
-            selection._replace(keys=tuple(row.key for row in rows)),
-            now=self._unit.now(),
-            limit=len(rows),
-            expectations=expected,
-        )
+        try:
+            purged = self._store.purge(
+                self._space,
+                selection._replace(keys=tuple(row.key for row in rows)),
+                now=self._unit.now(),
+                limit=len(rows),
+                expectations=expected,
+            )
+        except Conflict:
+            return False
         self.tally.documents[name] += purged.documents
         self.tally.images[name] += purged.changes
         self._note(purged.position)
+        return True
 
     def _note(self, position: int | None) -> None:
         if position is not None:
