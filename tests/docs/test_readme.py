@@ -26,4 +26,5 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert printed[9] == "Bergen"
     imported = [line for line in printed if line.startswith("imported")]
     assert [line.split()[1] for line in imported] == ["claude"] * 4 + ["codex"] * 2
-    assert any("[rate]" in line and "[limit]" in line for line in printed[-3:])
+    assert printed[-3:] == ["True {'facts': 1}", "()", "[]"]
+    assert any("[rate]" in line and "[limit]" in line for line in printed[-6:-3])

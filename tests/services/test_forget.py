@@ -291,7 +291,8 @@ class TestDerived:
 
     def test_one_that_comes_in_between_goes_too(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
         source = memory.facts.put(WORD, sender="ana")
-        purge, late = memory._store.purge, []
+        purge = memory._store.purge
+        late: list[Any] = []
 
         def slower(*given: Any, **more: Any) -> Any:
             # after it was looked at what is derived from the source, and before it is purged
@@ -395,7 +396,8 @@ class TestLog:
         fact = memory.facts.put(WORD, sender="ana")
         memory.facts.put("kept", sender="ben")
         memory.history.undo(1)
-        commit, late = memory._store.commit, []
+        commit = memory._store.commit
+        late: list[Any] = []
 
         def slower(batch: Any) -> Any:
             # the undo has read the image; now it is forgotten

@@ -58,7 +58,7 @@ class TestDeclarations:
         indexes = (Index("name", ("name",), "at"), Index("wide", ("name", "other"), "at", forget=True))
         for more in ({"forgotten_by": (ForgottenBy("sender", by),)}, {"forgotten_with": (ForgottenWith("facts", by),)}):
             with pytest.raises(ValueError, match="no index with forget and one equal field"):
-                Collection("things", fields, indexes, **more)  # type: ignore[arg-type]
+                Collection("things", fields, indexes, **more)
 
     def test_a_new_collection_joins_by_its_declaration(self, store_of: Any) -> None:
         tasks = Collection(

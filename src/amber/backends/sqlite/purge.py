@@ -178,7 +178,10 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"
-    left = [free, kept, "the write-ahead log, held by another reader: scrub again" if busy else ""]
+    journal = ""
+    if connections.borrowed and plain(connection).execute("PRAGMA journal_mode").fetchone()[0] == "persist":
+        journal = "the rollback journal, which this connection keeps: set another journal_mode"
+    left = [free, kept, journal, "the write-ahead log, held by another reader: scrub again" if busy else ""]
     remaining = tuple(each for each in left if each)
     return Scrubbed(done, not remaining, remaining)
 
