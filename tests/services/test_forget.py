@@ -13,6 +13,7 @@ from amber.errors import BadInput, Closed, Conflict, NotFound, SourcePurged, Und
 from amber.memory import Memory
 from amber.model.batch import Put
 from amber.model.forget import Forgotten
+from amber.services.forgetting import CHUNK
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WORD = "zebra-41-quartz"
@@ -116,7 +117,7 @@ class TestComplete:
         assert {c.after["sender"] for c in changes if c.after is not None} == {"ben"}
         assert memory.stats().documents["facts"] == memory.stats().searchable == many
         assert memory.stats().tokens == tokens / 2
-        assert len(receipt.positions) == -(-many // 200)
+        assert len(receipt.positions) == -(-many // CHUNK)
 
     def test_delete_then_add_again(self, memory: Memory) -> None:
         memory.facts.delete(memory.facts.put("likes tea", sender="ana"))

@@ -14,7 +14,7 @@ from amber.model.collection import Scope
 class Forgotten:
     """What a forget removed, or with ``dry_run`` what it would remove.
 
-    It holds neither content nor the name of who or what was forgotten, so that it may be kept.
+    It holds neither content nor the name of who or what was forgotten, so that it may be kept; ``actor`` is who called.
 
     ``scope`` is ``sender``, ``session`` or ``project``; ``documents`` and ``images`` count, by collection, what was
     removed and the changes in the log that were emptied (of documents that were deleted before, only these are left);

@@ -23,7 +23,7 @@ from amber.services.unit import Unit
 from amber.store.contract import Cursor, Named, Reached, Scrubbed, Selection, Store
 
 #: Documents of one purge: a transaction of some ten milliseconds, between which other writers come in.
-CHUNK = 200
+CHUNK = 100
 #: Log entries that lose a name in one purge.
 _ENTRIES = 2_000
 #: How often other writers may be faster than a forget: each time they wrote something that depends on what it takes.
