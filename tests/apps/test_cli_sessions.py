@@ -10,7 +10,7 @@ import pytest
 from tests.apps.conftest import Amber
 
 LOOK_ALIKES = {
-    "plain.jsonl": ('{"role": "user", "content": "hi"}', "plain list of messages"),
+    "pi.jsonl": ('{"type": "session", "id": "1", "cwd": "/x"}', "pi coding agent"),
     "history.jsonl": ('{"session_id": "1", "ts": 1, "text": "hi"}', "Codex's prompt history"),
     "index.jsonl": ('{"entries": [], "version": 1}', "Claude Code's index"),
 }

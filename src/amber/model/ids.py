@@ -5,6 +5,7 @@ from __future__ import annotations
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_LETTERS, _RANDOM_LETTERS = 11, 9
 RANDOM_BITS = 5 * _RANDOM_LETTERS
+RANDOM_BYTES = -(-RANDOM_BITS // 8)
 
 
 _PAIRS = [one + other for one in _LETTERS for other in _LETTERS]

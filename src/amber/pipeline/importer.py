@@ -19,6 +19,7 @@ from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Touc
 from amber.model.collection import Body, Record
 from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
 from amber.pipeline.transcripts import (
+    NO_MESSAGE,
     Reader,
     Refusal,
     SessionInfo,
@@ -36,8 +37,11 @@ UNREADABLE = "cannot be read"
 
 
 class Imported(NamedTuple):
-    """What came of one file. ``status`` is ``imported``, ``unchanged`` (nothing in it is new), ``refused`` (not a
-    session that can be read) or ``failed``; ``skipped`` counts lines that hold no message, by reason."""
+    """What came of one file, or of each session in a file of several.
+
+    ``status`` is ``imported``, ``unchanged`` (nothing in it is new), ``refused`` (not a session that can be read) or
+    ``failed``; ``skipped`` counts lines that hold no message, by reason.
+    """
 
     path: str
     status: str
@@ -91,7 +95,7 @@ def _import_all(
     left: list[tuple[Path, str]] = []
     for path in discover(given, lambda path, reason: left.append((path, reason))):
         yield from _refusals(left)
-        yield _import_file(unit, path, sender, project, on_progress)
+        yield from _import_file(unit, path, sender, project, on_progress)
     yield from _refusals(left)
 
 
@@ -116,22 +120,46 @@ def _outcome(path: Path, status: str, **given: Any) -> Imported:
 
 def _import_file(
     unit: Unit, path: Path, sender: str, project: str | None, on_progress: Callable[[Progress], None] | None
-) -> Imported:
+) -> Iterator[Imported]:
+    """Give what came of each session of a file; most hold one."""
+    found = False
     try:
         stat = path.stat()
         reader = open_session(path)
         if isinstance(reader, Refusal):
-            return _outcome(path, "refused", reason=reader.reason)
-        info = reader.info()
-        known = unit.get(SESSIONS, info.session_id)
+            yield _outcome(path, "refused", reason=reader.reason)
+            return
         mark = [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
+        for part in reader.sessions():
+            found = True
+            yield _import_session(unit, path, part, sender, project, mark, on_progress)
+    except OSError as error:
+        yield _outcome(path, "failed", reason=f"{UNREADABLE}: {error.strerror or error}")
+    except BadInput as error:
+        # what was taken in before stays; the others still come
+        yield _outcome(path, "failed", reason=error.message)
+    else:
+        if not found:
+            yield _outcome(path, "refused", reason=NO_MESSAGE)
+
+
+def _import_session(
+    unit: Unit,
+    path: Path,
+    reader: Reader,
+    sender: str,
+    project: str | None,
+    mark: list[Any],
+    on_progress: Callable[[Progress], None] | None,
+) -> Imported:
+    info = reader.info()
+    try:
+        known = unit.get(SESSIONS, info.session_id)
         if known is not None and known.body["read"] == mark:
             return _outcome(path, "unchanged", session=info.session_id, format=info.format)
         return _Import(unit, path, reader, info, sender, project, mark, on_progress).run()
-    except OSError as error:
-        return _outcome(path, "failed", reason=f"{UNREADABLE}: {error.strerror or error}")
     except BadInput as error:
-        # what was taken in before stays; the others still come
+        # other sessions of the file still come
         return _outcome(path, "failed", reason=error.message)
 
 
@@ -252,7 +280,7 @@ class _Import:
         return altered
 
     def _key(self, message: TranscriptMessage) -> str:
-        # uuids of Claude name a record in whatever file it is copied to; Codex counts lines
+        # uuids of Claude name a record in whatever file it is copied to; others are unique in the session
         return message.uid if self.info.format == "claude" else f"{self.info.session_id}/{message.uid}"
 
     def _identity(self) -> Body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,13 +18,14 @@ from amber.model.batch import (
     Write,
 )
 from amber.model.collection import Collection, Order, Record
-from amber.model.ids import RANDOM_BITS, make_id
+from amber.model.ids import RANDOM_BITS, RANDOM_BYTES, make_id
 from amber.model.where import Where
 from amber.store.contract import Page, Receipt, Store
 from amber.store.retry import again
 
 T = TypeVar("T")
 Clock = Callable[[], int]
+_SPARE_BITS = 8 * RANDOM_BYTES - RANDOM_BITS
 
 
 def system_clock() -> int:
@@ -40,8 +41,8 @@ class IdMaker:
 
     def __call__(self) -> str:
         with self._lock:
-            self._last = max(self._clock(), self._last + 1)
-            return make_id(self._last, secrets.randbits(RANDOM_BITS))
+            self._last = last = max(self._clock(), self._last + 1)
+        return make_id(last, int.from_bytes(os.urandom(RANDOM_BYTES), "big") >> _SPARE_BITS)
 
 
 class Context(NamedTuple):
@@ -58,13 +59,23 @@ class Context(NamedTuple):
 class Unit:
     """Reads and writes straight through; every write is a commit of its own."""
 
+    #: Whether a commit judges what it expects at once, so that one may expect something without having read it.
+    judges = True
+
     def __init__(self, context: Context) -> None:
         self.context = context
         self.store, self.space, self.new_id = context.store, context.space, context.new_id
+        self._latest = 0
 
     def now(self) -> int:
         """Give the time in microseconds: that of the clock, or of the newest log entry when the clock is behind it."""
-        return max(self.context.clock(), self.store.time(self.space))
+        self._latest = now = max(self.context.clock(), self.store.time(self.space), self._latest)
+        return now
+
+    def ticks(self) -> int:
+        """Give the time in microseconds without a look at the log: not before any that was given here."""
+        self._latest = now = max(self.context.clock(), self._latest)
+        return now
 
     def get(self, collection: Collection, key: str) -> Record | None:
         """Give a document, or None."""
@@ -121,7 +132,7 @@ class Unit:
         batch = Batch(
             self.space,
             name,
-            context.clock(),
+            self.ticks(),
             tuple(writes),
             tuple(expectations),
             context.actor,

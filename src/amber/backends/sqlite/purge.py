@@ -5,9 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from amber.backends.sqlite.connection import Connections, plain
+from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.judge import judge
 from amber.backends.sqlite.reach import selected
-from amber.backends.sqlite.write import Statements, Writing
+from amber.backends.sqlite.statements import Statements
+from amber.backends.sqlite.transaction import plain
+from amber.backends.sqlite.write import Writing
 from amber.errors import Unsupported
 from amber.model.batch import Expectation
 from amber.model.collection import Collection
@@ -43,9 +46,9 @@ def purge(
     expectations: Sequence[Expectation],
 ) -> Purged:
     """Forget up to ``limit`` documents of a selection, or a name in that many log entries."""
-    writing = Writing(cursor, space, collections, statements)
+    writing = Writing(cursor, space, statements)
     for expectation in expectations:
-        writing.judge(expectation)
+        judge(cursor.execute, space, statements, expectation)
     if isinstance(selection, Named):
         return _purge_name(cursor, writing, space, selection, now, limit)
     collection = collections[selection.collection]
@@ -62,7 +65,7 @@ def purge(
             step = Step(collection, key, record)
             step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, writing.load))
             step.body, step.kind = None, "delete"
-            writing.write(step, position)
+            writing.rewrite(step, position)
         point("purge:document")
         place = (space, collection.name, key)
         if stays:

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from amber.backends.sqlite import text
-from amber.backends.sqlite.connection import Connections, plain
+from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.transaction import plain
 from amber.errors import BadInput, NotFound, SchemaMismatch, Unsupported
 from amber.model.collection import Body, Collection, Index
 from amber.store.codec import decode

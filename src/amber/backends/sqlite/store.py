@@ -9,8 +9,11 @@ from functools import partial
 from typing import Any
 
 from amber.backends.sqlite import purge, reach, read, text, write
-from amber.backends.sqlite.connection import Connections, Durability, Execute, translate, translated
+from amber.backends.sqlite.claim import claim
+from amber.backends.sqlite.connection import Connections, Durability, Execute
 from amber.backends.sqlite.schema import by_name, check_version, migrate, table
+from amber.backends.sqlite.statements import Statements
+from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
 from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
@@ -18,6 +21,7 @@ from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.arguments import check_claim, check_limit, find_collection
 from amber.store.codec import decode
+from amber.store.constraints import rule_homes
 from amber.store.contract import (
     PURGE,
     SCAN_LIMIT,
@@ -73,7 +77,8 @@ class SQLiteStore:
     ) -> None:
         self.collections: Mapping[str, Collection] = by_name(collections)
         self._analyze = analyze
-        self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
+        self._homes = rule_homes(self.collections.values())
+        self._statements = {name: Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
         self._connections = Connections(
             target,
@@ -115,14 +120,10 @@ class SQLiteStore:
 
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
-        return self._connections.write(
-            lambda cursor: write.commit(
-                cursor,
-                prepared,
-                self.collections,
-                self._statements,
-                self._analyze,
-            ),
+        more = (prepared, self.collections, self._homes, self._statements, self._analyze)
+        return self._connections.share(
+            lambda cursor: write.commit(cursor, *more, careful=False),
+            lambda cursor: write.commit(cursor, *more, careful=True),
             "commit",
         )
 
@@ -130,7 +131,7 @@ class SQLiteStore:
         names = check_claim(self.collections, queue, n, lease, now)
         number = self._number(space)
         return self._connections.write(
-            lambda cursor: write.claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
+            lambda cursor: claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
         )
 
     def purge(
