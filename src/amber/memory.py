@@ -188,7 +188,8 @@ class Memory(View):
             check_name("actor", actor)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
-        return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
+        ids = IdMaker(clock, lambda: store.time(name))
+        return cls(store, Context(store, name, clock, ids, zone, actor))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from amber.errors import BadInput, TooLarge
 from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Touch, Write
 from amber.model.collection import Body, Record
-from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
+from amber.model.message import MESSAGES, SESSIONS, count_messages, find_opening, new_session
 from amber.pipeline.transcripts import (
     NO_MESSAGE,
     Reader,
@@ -237,7 +237,10 @@ class _Import:
         writes: list[Write] = [Append(MESSAGES.name, key, each) for key, each in bodies]
         expected: list[Expectation] = []
         altered = self._altered(chunk, keys, there, writes, expected)
-        if not writes and session is not None:
+        told = zip(keys, chunk, strict=True)
+        own = ((key, each) for key, each in told if key not in there or there[key].body["session"] == name)
+        opening = find_opening(body, ((key, each.kind, each.live) for key, each in own))
+        if not writes and session is not None and opening == old.get("opening"):
             if mark is not None and mark != old["read"]:
                 unit.commit([Touch(SESSIONS.name, name, {"read": mark})], session=name)
             return
@@ -246,7 +249,7 @@ class _Import:
             body["prompts"] += _is_prompt(after) - _is_prompt(before)
             for token, n in (after["tokens"] or {}).items():
                 body["tokens"][token] = body["tokens"].get(token, 0) + n - (before["tokens"] or {}).get(token, 0)
-        body["read"] = mark
+        body["read"], body["opening"] = mark, opening
         if session is None:
             expected.append(Absent(SESSIONS.name, name))
         else:

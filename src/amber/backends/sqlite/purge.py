@@ -148,7 +148,10 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
     """
     connection = connections.writer
     if connections.borrowed and connection.in_transaction:
-        raise Unsupported("scrub needs to run outside your transaction; commit it first.")
+        raise Unsupported(
+            "scrub needs to run outside your transaction; commit it first. On a connection with autocommit=False there "
+            "is always one: set connection.autocommit = True while it runs."
+        )
     done = 0
     pages = -_STEP_PAGES
     while done < steps:
@@ -173,11 +176,13 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
             with connections.lock:
                 # each page is a row without columns, of which execute takes only the first
                 connection.executescript(f"PRAGMA incremental_vacuum({_STEP_PAGES})")
+            point("scrub:vacuumed")
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
     busy = _empty_wal(connections)
+    point("scrub:emptied")
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"

@@ -15,6 +15,7 @@ from heapq import nlargest
 from typing import Any
 
 from amber.backends.sqlite.connection import Execute
+from amber.errors import Corrupt
 from amber.model.collection import Facets
 from amber.store.arguments import check_candidates
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
@@ -217,4 +218,6 @@ def _load(execute: Execute, space: int, words: Sequence[str], best: list[int]) -
             if place >= 0:
                 held[term] = counts[text.count(" ", 0, place)]
         found[row[0]] = Candidate(row[1], row[2], row[3], row[4], held, Facets(*row[5:10]))
+    if len(found) < len(best):
+        raise Corrupt("A text that the search found is gone. Run verify, and restore a backup.")
     return [found[number] for number in best]
