@@ -459,10 +459,23 @@ class AsyncHistory:
         return await self._hop.read(self._sync.position)
 
     async def page(
-        self, *, limit: int = 20, before: int | None = None, session: str | None = None, actor: str | None = None
+        self,
+        *,
+        limit: int = 20,
+        before: int | None = None,
+        session: str | None = None,
+        actor: str | None = None,
+        offset: int = 0,
     ) -> list[Entry]:
-        """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
-        return await self._hop.read(self._sync.page, limit=limit, before=before, session=session, actor=actor)
+        """Give entries, newest first: those before position ``before``, of a session or actor when one is named.
+
+        To go through a log that others write to, pass the last position of a page as ``before``.
+
+        :param offset: pass over so many entries first; with both a session and an actor they are read all the same.
+        """
+        return await self._hop.read(
+            self._sync.page, limit=limit, before=before, session=session, actor=actor, offset=offset
+        )
 
     async def get(self, position: int) -> Entry:
         """Give one entry.

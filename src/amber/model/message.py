@@ -167,17 +167,21 @@ def new_session(identity: Body) -> Body:
 
 def count_messages(session: Body, added: Iterable[Body]) -> Body:
     """Give a session's body with some messages counted in."""
-    session = {**session, "tokens": dict(session["tokens"])}
-    for body in added:
-        session["messages"] += 1
-        session["prompts"] += body["kind"] == "prompt" and body["live"]
+    bodies = [*added]
+    tokens = dict(session["tokens"])
+    for body in bodies:
         for name, n in (body["tokens"] or {}).items():
-            session["tokens"][name] = session["tokens"].get(name, 0) + n
-        at = body["at"]
-        if at is not None:
-            session["started_at"] = at if session["started_at"] is None else min(session["started_at"], at)
-            session["ended_at"] = at if session["ended_at"] is None else max(session["ended_at"], at)
-    return session
+            tokens[name] = tokens.get(name, 0) + n
+    times = [at for body in bodies if (at := body["at"]) is not None]
+    times += [at for at in (session["started_at"], session["ended_at"]) if at is not None]
+    return {
+        **session,
+        "tokens": tokens,
+        "messages": session["messages"] + len(bodies),
+        "prompts": session["prompts"] + sum(body["kind"] == "prompt" and body["live"] for body in bodies),
+        "started_at": min(times, default=None),
+        "ended_at": max(times, default=None),
+    }
 
 
 def find_opening(session: Body, messages: Iterable[tuple[str, str, bool]]) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from amber.errors import UndoConflict
-from amber.model.batch import Absent, Add, AtRevision, Delete, Expectation, Put, Write
+from amber.model.batch import MAX_GROUP, Absent, Add, AtRevision, Delete, Expectation, NotPurged, Put, Write
 from amber.model.collection import Body, Collection, Record
 
 Place = tuple[str, str]
@@ -53,6 +53,7 @@ def decide_undo(
     collections: Mapping[str, Collection],
     *,
     name: Callable[[Place, Body | None], str],
+    since: int,
     force: bool = False,
 ) -> Reversal:
     """Decide the writes that take back some changes.
@@ -60,6 +61,7 @@ def decide_undo(
     :param images: the changes, newest first.
     :param current: the documents of these changes that exist now.
     :param name: says which document is meant, for people, from its place and its body now.
+    :param since: a position not after the one at which the changes were read: what is forgotten later stays so.
     :param force: write the old state over whatever is there, and leave out what was forgotten.
     :raises UndoConflict: when a document is not as its change left it, naming all that are not; or was forgotten.
     """
@@ -91,6 +93,8 @@ def decide_undo(
     expectations: list[Expectation] = []
     for place, state in states.items():
         _write(place, state, writes, expectations)
+    places = tuple(dict.fromkeys((write.collection, write.key) for write in writes))
+    expectations += [NotPurged(places[n : n + MAX_GROUP], since) for n in range(0, len(places), MAX_GROUP)]
     return Reversal(writes, expectations)
 
 

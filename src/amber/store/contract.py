@@ -16,6 +16,12 @@ from typing import Literal, NamedTuple, Protocol
 from amber.model.batch import Batch, Expectation
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.model.where import Where
+from amber.store.forgetting import Named as Named
+from amber.store.forgetting import Purged as Purged
+from amber.store.forgetting import Reach as Reach
+from amber.store.forgetting import Reached as Reached
+from amber.store.forgetting import Scrubbed as Scrubbed
+from amber.store.forgetting import Selection as Selection
 
 ChangeKind = Literal["put", "append", "delete", "add"]
 
@@ -86,8 +92,11 @@ class LogEntry(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high); newest first unless
-    ``reverse`` is False."""
+    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high), and only those named
+    by ``positions`` when it is not None; newest first unless ``reverse`` is False; without the first ``offset``.
+
+    ``images`` says how much of their changes is given: ``both`` images, only the one ``before`` (all others are None),
+    or ``none``, no changes at all."""
 
     low: int | None = None
     high: int | None = None
@@ -96,6 +105,9 @@ class LogQuery(NamedTuple):
     actor: str | None = None
     reverse: bool = True
     limit: int = 100
+    offset: int = 0
+    positions: tuple[int, ...] | None = None
+    images: Literal["both", "before", "none"] = "both"
 
 
 class Lease(NamedTuple):
@@ -120,66 +132,6 @@ class QueueState(NamedTuple):
     due_at: int | None
     epoch: int
     attempts: int
-
-
-class Selection(NamedTuple):
-    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values; with both,
-    those of the keys that it finds there."""
-
-    collection: str
-    keys: tuple[str, ...] = ()
-    by: str | None = None
-    equal: tuple[Order, ...] = ()
-
-
-class Named(NamedTuple):
-    """What to purge of the log itself: the name that entries carry as their actor or session."""
-
-    part: Literal["actor", "session"]
-    name: str
-
-
-class Purged(NamedTuple):
-    """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
-    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``.
-    ``entries`` counts those that lost a name."""
-
-    documents: int
-    changes: int
-    done: bool
-    position: int | None = None
-    entries: int = 0
-
-
-class Reached(NamedTuple):
-    """A document that a purge would reach. ``exists`` tells whether it is there at all, ``stays`` that it stands
-    elsewhere now and would only lose images; ``images`` counts those in the log, ``first`` is the position of the
-    first one (None when there are none)."""
-
-    key: str
-    exists: bool
-    stays: bool
-    images: int
-    first: int | None
-
-
-class Reach(NamedTuple):
-    """A page of what a purge would reach: what stands in the index in its order, then what only stood there, by key.
-
-    ``cursor`` continues it (a Cursor in the first part, a key in the second); None at the end. ``entries`` counts the
-    log entries that carry a name that was asked for."""
-
-    rows: list[Reached]
-    cursor: Cursor | str | None
-    entries: int = 0
-
-
-class Scrubbed(NamedTuple):
-    """How far a scrub came. ``remaining`` names what this engine can not erase at once."""
-
-    steps: int
-    done: bool
-    remaining: tuple[str, ...] = ()
 
 
 class SearchFilter(NamedTuple):

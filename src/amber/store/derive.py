@@ -63,7 +63,7 @@ class Derived:
                 tokens = analyze(text)
                 self.terms = Counter(tokens)
                 self.length = len(tokens)
-                if self.length > MAX_COUNT:
+                if self.length > MAX_COUNT and max(self.terms.values()) > MAX_COUNT:
                     self.terms = Counter({term: min(count, MAX_COUNT) for term, count in self.terms.items()})
                 self.facets = collection.search.facets(body)
 

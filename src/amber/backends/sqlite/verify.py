@@ -131,7 +131,7 @@ class _Space:
                     self._report("index", collection.name, key, f"{key} is missing from index {name}.")
             for pair in collection.unique_values(body, rule_of(collection, body, self._load)):
                 self.holders[pair].append((collection.name, key))
-            self._last_change(collection, key, revision, body)
+            self._last_change(collection, key, revision, stored, body)
         self._count(collection, entries, many)
         self._strays(collection)
 
@@ -198,7 +198,9 @@ class _Space:
         elif row is not None:
             self._report("postings", collection.name, key, f"{key} should not be searchable.")
 
-    def _last_change(self, collection: Collection, key: str, revision: int, body: dict[str, object]) -> None:
+    def _last_change(
+        self, collection: Collection, key: str, revision: int, stored: str, body: dict[str, object]
+    ) -> None:
         row = self.cursor.execute(
             """SELECT position, kind, after, purged FROM amber_change WHERE space = ? AND collection = ? AND key = ?
                ORDER BY position DESC LIMIT 1""",
@@ -206,7 +208,7 @@ class _Space:
         ).fetchone()
         if row is None or row[0] != revision:
             self._report("log", collection.name, key, f"{key} is at revision {revision}, which the log does not have.")
-        elif row[1] == "put" and row[2] is not None and not row[3]:
+        elif row[1] == "put" and row[2] is not None and row[2] != stored and not row[3]:
             after = decode(row[2])
             kept = {name: value for name, value in body.items() if name not in collection.touchable}
             then = {name: value for name, value in after.items() if name not in collection.touchable}
