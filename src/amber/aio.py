@@ -22,6 +22,7 @@ from amber._hop import Hop, check_callbacks
 from amber._opening import Opening
 from amber.memory import Memory, Transaction, View
 from amber.model.fact import Fact
+from amber.model.forget import Forgotten
 from amber.model.history import Diff, Entry, Undone
 from amber.model.message import Message, Session
 from amber.model.times import Duration, Time
@@ -32,7 +33,7 @@ from amber.services.listing import FactPage
 from amber.services.recall import Hit
 from amber.services.sessions import Sessions
 from amber.services.unit import system_clock
-from amber.store.contract import SCAN_LIMIT, Problem, Receipt, Stats
+from amber.store.contract import SCAN_LIMIT, Problem, Receipt, Scrubbed, Stats
 
 __all__ = ["AsyncFacts", "AsyncSessions", "AsyncView", "AsyncHistory", "AsyncTransaction", "AsyncMemory"]
 
@@ -504,8 +505,10 @@ class AsyncHistory:
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
         everything ``after`` a position or time.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         return await self._hop.run(
@@ -706,6 +709,45 @@ class AsyncMemory(AsyncView):
         return await self._hop.run(
             self._sync.import_sessions, paths, sender=sender, project=project, on_progress=on_progress, on_file=on_file
         )
+
+    async def forget(
+        self,
+        *,
+        sender: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Forget a person, a session, or a project with all below it: for good, everywhere, with a receipt.
+
+        Gone are the documents with their images in the log and all that is derived from them (indexes, postings,
+        facts ``derived_from`` forgotten ones, however often again); what was deleted, superseded, expired or undone
+        before; and, after a scrub, the words in the raw files. With a session goes all that was said in it, by
+        whomever, its subagents' sessions and its facts; with a sender, the sessions that are recorded as theirs, and
+        facts of those that name neither sender nor project. Log entries lose the name where it stands as actor or
+        session, and their reason with the first image. What stays: ids of documents and operations, positions, times,
+        registered types, files that were imported, and copies that you made.
+
+        What was committed before the call began is gone when it returns; what others write meanwhile may stay. It
+        works in chunks, each of them atomic, and lets other writers in between; a call that was killed is finished by
+        the same call. No undo brings anything back.
+
+        :param dry_run: only count; the receipt has the numbers that the call itself would give.
+        :raises BadInput: unless exactly one scope is named.
+        :raises Conflict: when others go on deriving from what is forgotten faster than it goes; call again.
+        :raises Unavailable: when the store can not be written now; call again to go on.
+        """
+        return await self._hop.run(self._sync.forget, sender=sender, session=session, project=project, dry_run=dry_run)
+
+    async def scrub(self) -> Scrubbed:
+        """Remove what was forgotten from the raw files, of all spaces, as ``forget`` does at its end.
+
+        For when its receipt names something that remained, as the write-ahead log while another reader held it.
+        ``remaining`` of the answer names what is still left, and what to do about it.
+
+        :raises Unavailable: when the store can not be written now.
+        """
+        return await self._hop.run(self._sync.scrub)
 
     async def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

@@ -19,7 +19,7 @@ from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.errors import AmberError
 from amber.model import batch as b
-from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Page, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Named, Page, SearchFilter, Selection, Store
 from amber.testing.samples import COLLECTIONS, words
 
 F = "facts"
@@ -228,6 +228,20 @@ class TwoStores(RuleBasedStateMachine):
     @rule(space=SPACES, group=GROUPS, now=SMALL, limit=st.integers(1, 4))
     def purge_group(self, space: str, group: Any, now: int, limit: int) -> None:
         self.both("purge", space, Selection(F, by=group[0], equal=group[1]), now=now, limit=limit)
+
+    @rule(space=SPACES, group=GROUPS, keys=st.lists(KEYS, max_size=4), limit=st.integers(1, 4))
+    def purge_with_eyes_open(self, space: str, group: Any, keys: list[str], limit: int) -> None:
+        selection = Selection(F, tuple(keys), group[0], group[1])
+        page = self.both("reach", space, selection, limit=limit)
+        while page is not None and page.cursor is not None:
+            page = self.both("reach", space, selection, after=page.cursor, limit=limit)
+        expected = [b.Unchanged(F, "label", ("x",), 0, 0)]
+        self.both("purge", space, selection, now=0, limit=limit, expectations=expected)
+
+    @rule(space=SPACES, part=st.sampled_from(["actor", "session"]), name=st.sampled_from(["ana", "s1"]))
+    def purge_name(self, space: str, part: Any, name: str) -> None:
+        self.both("reach", space, Named(part, name))
+        self.both("purge", space, Named(part, name), now=0, limit=2)
 
     @rule(
         space=SPACES,

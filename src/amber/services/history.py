@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from amber.errors import BadInput, Conflict, NotFound, UndoConflict
+from amber.errors import BadInput, Conflict, NotFound, SourcePurged, UndoConflict
 from amber.model.batch import Put
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Body, Record
@@ -15,7 +15,7 @@ from amber.model.history import Change, Diff, Difference, Entry, Undone
 from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
 from amber.model.undo import Image, Reversal, comparable, decide_undo
-from amber.services.marks import Kind, Marks
+from amber.services.marks import Kind, Marks, is_forgotten
 from amber.services.past import changed_between, entries_after
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
@@ -101,8 +101,10 @@ class History:
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
         everything ``after`` a position or time.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         if sum(given is not None for given in (position, last, after)) != 1:
@@ -112,13 +114,14 @@ class History:
             return self._answer(first)
 
         def attempt() -> Undone:
+            since = self.position()
             if position is not None:
                 entries = [self._undoable(position)]
             elif last is not None:
                 entries = self._last(last, session, actor, "change")
             else:
                 entries = self._all_after(self.resolve(after if after is not None else 0))
-            return self._take_back(entries, force, session, reason, operation)
+            return self._take_back(entries, since, force, session, reason, operation)
 
         return self._unit.retrying(attempt)
 
@@ -139,9 +142,12 @@ class History:
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
-        return self._unit.retrying(
-            lambda: self._take_back(self._last(1, session, actor, "undo"), force, session, reason, operation)
-        )
+
+        def attempt() -> Undone:
+            since = self.position()
+            return self._take_back(self._last(1, session, actor, "undo"), since, force, session, reason, operation)
+
+        return self._unit.retrying(attempt)
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
@@ -163,6 +169,8 @@ class History:
         for chunk in self._newest(session, actor if kind == "change" else None, chunk=n):
             marks.learn(chunk)
             for entry in chunk:
+                if is_forgotten(entry):
+                    continue
                 if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
                     found.append(entry)
                 if len(found) == n:
@@ -199,7 +207,7 @@ class History:
     def _all_after(self, position: int) -> list[LogEntry]:
         found = []
         for entry in entries_after(self._unit.store, self._unit.space, position):
-            if not entry.operation.startswith("purge/") or entry.changes:
+            if entry.changes and not is_forgotten(entry):
                 found.append(entry)
             if len(found) > MAX_UNDO:
                 raise BadInput(
@@ -210,7 +218,13 @@ class History:
         return found[::-1]
 
     def _take_back(
-        self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
+        self,
+        entries: list[LogEntry],
+        since: int,
+        force: bool,
+        session: str | None,
+        reason: str | None,
+        operation: str | None,
     ) -> Undone:
         current = self._current({(change.collection, change.key) for entry in entries for change in entry.changes})
         images = [
@@ -223,17 +237,21 @@ class History:
             adds = any(change.kind == "add" for change in entry.changes)
             if adds and self._raw(entry.position).undone_by != entry.undone_by:
                 raise Conflict(f"Position {entry.position} was undone or redone meanwhile.")
-        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, force=force)
+        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, since=since, force=force)
         self._settle(reversal, current, force)
         positions = tuple(entry.position for entry in entries)
-        receipt = self._unit.commit(
-            reversal.writes,
-            reversal.expectations,
-            session=session if session is not None else _common(entry.session for entry in entries),
-            operation=operation,
-            reason=reason,
-            undoes=positions,
-        )
+        common = entries[0].session if len({entry.session for entry in entries}) == 1 else None
+        try:
+            receipt = self._unit.commit(
+                reversal.writes,
+                reversal.expectations,
+                session=session if session is not None else common,
+                operation=operation,
+                reason=reason,
+                undoes=positions,
+            )
+        except SourcePurged as error:
+            raise Conflict(error.message, **error.details) from error
         documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
         return Undone(receipt.position or 0, positions, documents)
 
@@ -367,11 +385,6 @@ class History:
             marks.is_undone(entry),
             changes,
         )
-
-
-def _common(sessions: Iterator[str | None]) -> str | None:
-    names = set(sessions)
-    return names.pop() if len(names) == 1 else None
 
 
 def _name(place: tuple[str, str], body: Body | None) -> str:

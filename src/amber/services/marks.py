@@ -78,3 +78,8 @@ class Marks:
                 kind = "redo"
             self._kinds[each.position] = kind
         return self._kinds[entry.position]
+
+
+def is_forgotten(entry: LogEntry) -> bool:
+    """Tell whether nothing is left of what an entry changed."""
+    return bool(entry.changes) and all(change.purged for change in entry.changes)

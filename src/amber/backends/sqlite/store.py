@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from amber.backends.sqlite import purge, read, text, write
+from amber.backends.sqlite import purge, reach, read, text, write
 from amber.backends.sqlite.claim import claim
 from amber.backends.sqlite.connection import Connections, Durability, Execute
 from amber.backends.sqlite.declared import Declared, digests
@@ -17,11 +17,11 @@ from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
 from amber.errors import Corrupt
-from amber.model.batch import MAX_WRITES, Batch
+from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_claim, check_limit, check_selection, find_collection
+from amber.store.arguments import check_claim, check_limit, find_collection
 from amber.store.codec import decode
 from amber.store.constraints import rule_homes
 from amber.store.contract import (
@@ -34,10 +34,12 @@ from amber.store.contract import (
     Lease,
     LogEntry,
     LogQuery,
+    Named,
     Page,
     Problem,
     Purged,
     QueueState,
+    Reach,
     Receipt,
     Scrubbed,
     SearchFilter,
@@ -46,7 +48,7 @@ from amber.store.contract import (
     TextStats,
 )
 from amber.store.derive import Analyze
-from amber.store.prepare import prepare
+from amber.store.prepare import check_expectations, prepare
 
 T = TypeVar("T")
 
@@ -140,20 +142,36 @@ class SQLiteStore:
 
         return self._connections.write(work, "claim")
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
-        check_selection(self.collections, selection)
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
+        purge.check(self.collections, selection)
+        check_expectations(self.collections, expectations)
         check_limit(limit)
         check_int("now", now)
         number = self._number(space)
-        if number < 0:
+        if number < 0 and not expectations:
             return Purged(0, 0, True)
 
         def work(cursor: sqlite3.Cursor) -> Purged:
             self._declared.check(cursor.execute)
-            position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
-            return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
+            return purge.purge(cursor, number, self.collections, self._statements, selection, now, limit, expectations)
 
         return self._connections.write(work, "purge")
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        purge.check(self.collections, selection)
+        check_limit(limit)
+        number = self._number(space)
+        return self._read(lambda execute: reach.find(execute, number, self.collections, selection, after, limit))
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._connections.check()
