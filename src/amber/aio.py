@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection as Container
 from datetime import UTC, tzinfo
 from functools import partial
 from types import TracebackType
@@ -220,33 +221,161 @@ class AsyncSessions:
         self._sync: Sessions = sync
 
     async def get(self, session: str) -> Session:
-        """Give a recorded session.
+        """Give a recorded session by its id.
 
-        :raises NotFound: when no session of this name was imported.
+        :raises NotFound: when no session of this id was imported.
         """
         return await self._hop.read(self._sync.get, session)
 
-    async def page(
-        self, *, project: str | None = None, before: Session | None = None, limit: int = 100
-    ) -> list[Session]:
-        """List recorded sessions, newest first; those of a project and below it when one is named."""
-        return await self._hop.read(self._sync.page, project=project, before=before, limit=limit)
+    async def find(self, session: str) -> Session | None:
+        """Give a recorded session by its id, or None."""
+        return await self._hop.read(self._sync.find, session)
 
-    async def messages(
-        self, session: str, *, after: int = -1, limit: int = 1000, retracted: bool = False
-    ) -> list[Message]:
-        """Give messages of a recorded session in their sequence: those with a number above ``after``.
+    async def resolve(self, name: str) -> Session:
+        """Give a recorded session by its id, or by a beginning of it that no other id has: ``9bd5f3dd``, and
+        ``9bd5f3dd/a5bd`` for a subagent. A subagent does not make the session that started it ambiguous.
 
-        :param retracted: also give text that was edited and sent again.
+        :raises NotFound: when no id begins so. :raises BadInput: when several do; ``candidates`` are their ids.
         """
-        return await self._hop.read(self._sync.messages, session, after=after, limit=limit, retracted=retracted)
+        return await self._hop.read(self._sync.resolve, name)
 
-    def iter_messages(self, session: str, *, retracted: bool = False) -> AsyncGenerator[Message, None]:
-        """Go through all messages of a recorded session.
+    async def short_names(self, sessions: Iterable[Session | str]) -> dict[str, str]:
+        """Give for each id the shortest name that ``resolve`` takes, of eight letters or more; a session that was not
+        recorded here stands for itself.
+        """
+        return await self._hop.run(self._sync.short_names, sessions)
+
+    async def page(
+        self,
+        *,
+        project: str | None = None,
+        sender: str | None = None,
+        format: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        before: Session | None = None,
+        limit: int = 100,
+    ) -> list[Session]:
+        """List recorded sessions, newest first by their first message; those that tell no time come last.
+
+        :param project: this project and all below it. :param sender: whose prompts they are.
+        :param format: the program that recorded them: ``claude``, ``codex`` ... :param since: begun at this time or
+            later. :param until: begun before it. :param before: only what is listed after this session.
+        """
+        return await self._hop.read(
+            self._sync.page,
+            project=project,
+            sender=sender,
+            format=format,
+            since=since,
+            until=until,
+            before=before,
+            limit=limit,
+        )
+
+    def iter(
+        self,
+        *,
+        project: str | None = None,
+        sender: str | None = None,
+        format: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        before: Session | None = None,
+    ) -> AsyncGenerator[Session, None]:
+        """Go through all recorded sessions as ``page`` lists them.
 
         Go through it with ``async for``; one that is left half way is ended by ``aclose``.
         """
-        return self._hop.iterate(self._sync.iter_messages, session, retracted=retracted)
+        return self._hop.iterate(
+            self._sync.iter, project=project, sender=sender, format=format, since=since, until=until, before=before
+        )
+
+    async def children(self, session: Session | str) -> list[Session]:
+        """Give the sessions that this one started (its subagents) or that were forked from it, oldest first."""
+        return await self._hop.run(self._sync.children, session)
+
+    async def openings(self, sessions: Iterable[Session]) -> dict[str, Message]:
+        """Give the messages that sessions open with, by session: the first prompt that was not retracted, of a subagent
+        its task. One read for all; a session in which nothing was asked has none.
+        """
+        return await self._hop.run(self._sync.openings, sessions)
+
+    async def message(self, id: str) -> Message:
+        """Give a message by its id.
+
+        :raises NotFound: when there is none.
+        """
+        return await self._hop.run(self._sync.message, id)
+
+    async def around(
+        self, message: Message | str, *, before: int = 5, after: int = 5, retracted: bool = False
+    ) -> list[Message]:
+        """Give a message with those said before and after it in its session, in their sequence: what a hit of a
+        recall stands in.
+
+        :param before: how many before it. :param after: how many after it. :param retracted: also text among them
+            that was edited and sent again.
+        :raises NotFound: when there is no message of this id.
+        """
+        return await self._hop.run(self._sync.around, message, before=before, after=after, retracted=retracted)
+
+    async def messages(
+        self,
+        session: str,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        kinds: Container[str] | None = None,
+        roles: Container[str] | None = None,
+        reverse: bool = False,
+        limit: int = 1000,
+        retracted: bool = False,
+    ) -> list[Message]:
+        """Give messages of a recorded session in their sequence: those with a number above ``after`` and below
+        ``before``.
+
+        :param kinds: only these: ``prompt``, ``reply``, ``tool_call`` ... (see ``Message``). :param roles: only these:
+            ``user``, ``assistant``, ``tool``, ``system``. :param reverse: from the end.
+        :param retracted: also give text that was edited and sent again.
+        """
+        return await self._hop.read(
+            self._sync.messages,
+            session,
+            after=after,
+            before=before,
+            kinds=kinds,
+            roles=roles,
+            reverse=reverse,
+            limit=limit,
+            retracted=retracted,
+        )
+
+    def iter_messages(
+        self,
+        session: str,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        kinds: Container[str] | None = None,
+        roles: Container[str] | None = None,
+        reverse: bool = False,
+        retracted: bool = False,
+    ) -> AsyncGenerator[Message, None]:
+        """Go through the messages of a recorded session as ``messages`` gives them, read page by page.
+
+        Go through it with ``async for``; one that is left half way is ended by ``aclose``.
+        """
+        return self._hop.iterate(
+            self._sync.iter_messages,
+            session,
+            after=after,
+            before=before,
+            kinds=kinds,
+            roles=roles,
+            reverse=reverse,
+            retracted=retracted,
+        )
 
     async def promote(self, session: str, *, operation: str | None = None) -> list[Fact]:
         """Make a session's ephemeral facts long-term, all or none: each keeps its id, supersedes the value of its key,
@@ -329,10 +458,23 @@ class AsyncHistory:
         return await self._hop.read(self._sync.position)
 
     async def page(
-        self, *, limit: int = 20, before: int | None = None, session: str | None = None, actor: str | None = None
+        self,
+        *,
+        limit: int = 20,
+        before: int | None = None,
+        session: str | None = None,
+        actor: str | None = None,
+        offset: int = 0,
     ) -> list[Entry]:
-        """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
-        return await self._hop.read(self._sync.page, limit=limit, before=before, session=session, actor=actor)
+        """Give entries, newest first: those before position ``before``, of a session or actor when one is named.
+
+        To go through a log that others write to, pass the last position of a page as ``before``.
+
+        :param offset: pass over so many entries first; with both a session and an actor they are read all the same.
+        """
+        return await self._hop.read(
+            self._sync.page, limit=limit, before=before, session=session, actor=actor, offset=offset
+        )
 
     async def get(self, position: int) -> Entry:
         """Give one entry.
@@ -547,9 +689,11 @@ class AsyncMemory(AsyncView):
         on_progress: Callable[[Progress], None] | None = None,
         on_file: Callable[[Imported], None] | None = None,
     ) -> list[Imported]:
-        """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
+        """Take recorded sessions in, from files and folders; one result for each session, or file that holds none.
 
-        Safe to repeat: only what is new is added. Files are streamed, never read whole.
+        Read are those of Claude Code, Codex, aider, OpenHands, SWE-agent and mini-swe-agent, ChatGPT exports, lists of
+        messages as OpenAI and Anthropic write them, and the notes of MCP memories; look-alikes are refused by name.
+        Safe to repeat: only what is new is added. Files are streamed; one-document formats up to 64 MB are read whole.
 
         :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
         :param on_progress: called after each batch. :param on_file: called with each result as soon as it is there.

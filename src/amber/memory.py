@@ -185,7 +185,8 @@ class Memory(View):
             check_name("actor", actor)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
-        return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
+        ids = IdMaker(clock, lambda: store.time(name))
+        return cls(store, Context(store, name, clock, ids, zone, actor))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False
@@ -241,9 +242,11 @@ class Memory(View):
         on_progress: Callable[[Progress], None] | None = None,
         on_file: Callable[[Imported], None] | None = None,
     ) -> list[Imported]:
-        """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
+        """Take recorded sessions in, from files and folders; one result for each session, or file that holds none.
 
-        Safe to repeat: only what is new is added. Files are streamed, never read whole.
+        Read are those of Claude Code, Codex, aider, OpenHands, SWE-agent and mini-swe-agent, ChatGPT exports, lists of
+        messages as OpenAI and Anthropic write them, and the notes of MCP memories; look-alikes are refused by name.
+        Safe to repeat: only what is new is added. Files are streamed; one-document formats up to 64 MB are read whole.
 
         :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
         :param on_progress: called after each batch. :param on_file: called with each result as soon as it is there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tests.faces import async_face, async_open
 
 from amber.memory import Memory, View, open_store
+from amber.model.ids import make_id
 from amber.model.times import from_micros
 from amber.services.unit import Context, IdMaker
 
@@ -40,6 +42,17 @@ class StandingClock(SteppingClock):
 
     def __call__(self) -> int:
         return self.now
+
+
+class NumberedIds(IdMaker):
+    """Make the same ids in every run: all of one time, numbered."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: START)
+        self._numbers = itertools.count(1)
+
+    def __call__(self) -> str:
+        return make_id(START, next(self._numbers))
 
 
 def iso(micros: int) -> str:

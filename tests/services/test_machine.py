@@ -11,11 +11,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.services.stage import FACES, START, StandingClock, everything, finish, iso, opener, target_of
+from tests.services.stage import FACES, START, NumberedIds, StandingClock, everything, finish, iso, opener, target_of
 
 from amber.errors import AmberError
 from amber.memory import Memory
-from amber.model.ids import make_id
 
 SESSIONS = ("s", "t")
 keys = st.none() | st.sampled_from(["k", "l"])
@@ -42,8 +41,7 @@ class Memories(RuleBasedStateMachine):
         self.clock = StandingClock()
         self.memories: list[Memory] = []
         for kind, face in self.faces:
-            target, numbers = target_of(kind, Path(self.folder.name)), itertools.count(1)
-            made = opener(target, self.clock, FACES[face])(new_id=lambda numbers=numbers: make_id(START, next(numbers)))
+            made = opener(target_of(kind, Path(self.folder.name)), self.clock, FACES[face])(new_id=NumberedIds())
             made.register("u", unique=("n",))
             self.memories.append(made)
         self.snapshots = {0: {}, 1: self.look()}
