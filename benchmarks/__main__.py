@@ -2,13 +2,14 @@
 
 import sys
 
-from benchmarks import async_ledger, floor, history, importing, ledger
+from benchmarks import async_hop, async_ledger, floor, history, importing, ledger
 
 QUICK = {
     "floor": lambda: floor.main([]),
     "importing": lambda: importing.main(["--passes", "1"]),
     "history": lambda: history.main([]),
     "ledger": lambda: ledger.main([]),
+    "async_hop": lambda: async_hop.main(["--rounds", "2"]),
     "async_ledger": lambda: async_ledger.main(["--passes", "1", "--facts", "1000"]),
 }
 

@@ -13,7 +13,7 @@ import traceback
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 
 import amber
 from amber import _hop
+from amber._crew import Call
 from amber._hop import READERS, WRITERS, Hop
 from amber.errors import Closed, Unavailable, Unsupported
 
@@ -561,6 +562,47 @@ async def test_a_block_is_left_also_when_that_is_cancelled(hop: Hop) -> None:
     assert left == [asyncio.CancelledError]
 
 
+def test_a_block_that_is_left_while_it_is_closed_waits_for_that() -> None:
+    """What is called at its end then finds a closed store, and does not write on the event loop."""
+
+    async def main() -> None:
+        hop, gate, order = Hop(), Gate(), list[str]()
+        running = asyncio.create_task(hop.run(gate))
+        await gate.has_begun()
+        closing = asyncio.create_task(hop.close(partial(order.append, "closed")))
+        await ticks()
+        leaving = asyncio.create_task(hop.leave(lambda *_: order.append("left"), None, None, None))
+        await ticks()
+        assert order == []
+        gate.may_end.set()
+        await asyncio.gather(running, closing, leaving)
+        assert order == ["closed", "left"]
+
+    asyncio.run(main())
+
+
+@on_a_hop
+async def test_what_is_handed_over_as_a_thread_becomes_idle_is_not_lost(hop: Hop) -> None:
+    crew, late = hop._writers, list[int]()
+
+    class Idle(list[Any]):
+        def append(self, inbox: Any) -> None:
+            if not late:
+                late.append(0)
+                # by a loop that found no idle thread a moment ago, and all threads there may be
+                crew._calls.append(Call(loop, copy_context(), partial(late.append, 1)))
+            super().append(inbox)
+
+    loop = asyncio.get_running_loop()
+    crew._idle = Idle()
+    await hop.run(int)
+    for _ in range(1_000):
+        if late == [0, 1]:
+            break
+        await asyncio.sleep(0.001)
+    assert late == [0, 1]
+
+
 @on_a_hop
 async def test_a_strand_runs_one_call_at_a_time(hop: Hop) -> None:
     strand, busy, most = hop.strand(), 0, 0
@@ -606,6 +648,25 @@ async def both():
 print("end")
 """
     assert in_a_new_process(program) == (0, "end\n", "")
+
+
+def test_the_end_of_the_interpreter_waits_for_what_runs() -> None:
+    program = """
+import asyncio, time
+from amber._hop import Hop
+hop, loop = Hop(), asyncio.new_event_loop()
+
+def work():
+    print("begun", flush=True)
+    time.sleep(0.3)
+    print("done", flush=True)
+
+task = loop.create_task(hop.run(work))
+loop.run_until_complete(asyncio.sleep(0.1))
+task._log_destroy_pending = False
+loop.close()
+"""
+    assert in_a_new_process(program) == (0, "begun\ndone\n", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")

@@ -34,6 +34,7 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert place == [*range(place[0], place[0] + 3)]
     assert printed[first + 3 : first + 5] == ["Shared rate limiter for the fare API", "commit it"]
     assert printed[first + 5].startswith("yes, start it empty.")
-    assert printed[-5].startswith("1  ")
-    assert printed[-4] == "  + city: Lisbon (ana)"
-    assert printed[-3:] == ["True {'facts': 1}", "()", "[]"]
+    assert printed[-7].startswith("1  ")
+    assert printed[-6] == "  + city: Lisbon (ana)"
+    assert printed[-5:-2] == ["True {'facts': 1}", "()", "[]"]
+    assert printed[-2:] == ["Lisbon", "20 facts"]

@@ -172,11 +172,24 @@ class Oracle:
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_puts=st.lists(puts(), max_size=9), undone=st.integers(0, 3))
-@pytest.mark.parametrize("kind", ["dict", "sqlite", "async-sqlite"])
+@pytest.mark.parametrize("kind", ["dict", "sqlite"])
 def test_the_newest_put_that_covers_a_moment_holds(
     kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    target = "memory:" if kind == "dict" else str(tmp_path_factory.mktemp("s") / "amber.db")
+    put_and_undo(kind, given_puts, undone, tmp_path_factory)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_puts=st.lists(puts(), max_size=9), undone=st.integers(0, 3))
+@pytest.mark.parametrize("kind", ["async-dict", "async-sqlite"])
+def test_it_holds_when_it_is_awaited(
+    kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    put_and_undo(kind, given_puts, undone, tmp_path_factory)
+
+
+def put_and_undo(kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    target = "memory:" if kind.endswith("dict") else str(tmp_path_factory.mktemp("s") / "amber.db")
     clock = SteppingClock()
     memory = opener(target, clock, FACES["async" if kind.startswith("async") else "sync"])()
     oracle, snapshots = Oracle(), []
