@@ -71,17 +71,22 @@ def enter(connections: Connected) -> None:
             )
         _opened.add(connections)
         connections.opening.acquire()
+    _sweep()
 
 
 def close(connection: sqlite3.Connection) -> None:
     """Close a connection that nobody uses, from wherever the garbage collector runs; after a fork that is under way."""
-    if _gate.acquire(blocking=False):
+    _late.append(connection)
+    _sweep()
+
+
+def _sweep() -> None:
+    # whoever holds the gate sweeps after giving it up, so that what comes meanwhile is closed too
+    while _late and _gate.acquire(blocking=False):
         try:
-            connection.close()
+            _close_late()
         finally:
             _gate.release()
-    else:
-        _late.append(connection)
 
 
 def _close_late() -> None:
@@ -132,6 +137,7 @@ def _go_on() -> None:
         _held.pop().release()
     _close_late()
     _gate.release()
+    _sweep()
 
 
 if hasattr(os, "register_at_fork"):
