@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -443,3 +444,20 @@ def test_a_redo_finds_the_undo_of_an_actors_changes(open_memory: Open) -> None:
     memory.history.undo(last=1, actor="bob")
     memory.history.redo(actor="bob")
     assert [fact.value for fact in memory.facts.page()] == ["a"]
+
+
+def test_two_values_that_come_back_by_force_leave_one_at_each_moment(memory: Memory) -> None:
+    """What the first of them leaves of the one that it supersedes is superseded by the second."""
+    memory.facts.put("Lagos", key="city", session="s", ephemeral=True)
+    start = memory.history.position()
+    memory.facts.put("Lisbon", key="city")
+    memory.facts.put("Porto", key="city")
+    undone = memory.history.undo(after=start)
+    memory.sessions.promote("s")
+    assert values(memory, key="city") == ["Lagos"]
+    memory.history.undo(undone.position, force=True)
+    assert values(memory, key="city") == ["Porto"]
+    bodies = [fact.body for fact in memory.facts.iter(key="city", superseded=True)]
+    spans = sorted((each["valid_from"], each["valid_until"] or 2**62) for each in bodies)
+    spans = [span for span in spans if span[0] != span[1]]
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans)), spans

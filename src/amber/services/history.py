@@ -261,6 +261,8 @@ class History:
         bodies = {write.key: write.body for write in reversal.writes if isinstance(write, Put)}
         touched = {write.key for write in reversal.writes if write.collection == FACTS.name}
         held: dict[tuple[str, str], str] = {}
+        # what gave way to one that comes back, or is left of it, may stand where the next one comes back
+        moved: dict[str, Record] = {}
         for write in [*reversal.writes]:
             if not isinstance(write, Put) or write.collection != FACTS.name:
                 continue
@@ -271,13 +273,16 @@ class History:
                 FACTS, "subject", (write.body["subject"],), write.body["valid_from"] + 1
             )
             others = [each for each in group if each.key not in touched]
+            others += [each for each in moved.values() if each.body["subject"] == write.body["subject"]]
             reversal.expectations.append(unchanged)
             holders = overlapped(write.key, write.body, others, now)
             held |= {(FACTS.name, each.key): write.key for each in holders}
             if force:
                 ids = [self._unit.new_id() for _ in holders]
-                reversal.writes.extend(decide_return(write.key, bodies[write.key], holders, ids, now))
+                given_way = decide_return(write.key, bodies[write.key], holders, ids, now)
+                reversal.writes.extend(given_way)
                 touched |= {each.key for each in holders}
+                moved |= {each.key: Record(each.key, 0, 0, each.body) for each in given_way if isinstance(each, Put)}
         if held and not force:
             named = "; ".join(f"{name}/{key} holds the place of {other}" for (name, key), other in held.items())
             raise UndoConflict(f"Can not undo: {named}. Delete or undo that first, or force it.", documents=tuple(held))
