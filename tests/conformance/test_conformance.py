@@ -10,9 +10,11 @@ from amber.testing import (
     ImmutableConformance,
     LogConformance,
     LookupConformance,
+    MoveConformance,
     NetEffectConformance,
     PurgeConformance,
     QueueConformance,
+    RetentionConformance,
     RuleConformance,
     ScanConformance,
     SearchConformance,
@@ -84,6 +86,14 @@ class TestSearch(SearchConformance):
 
 
 class TestPurge(PurgeConformance):
+    pass
+
+
+class TestRetention(RetentionConformance):
+    pass
+
+
+class TestMove(MoveConformance):
     pass
 
 

@@ -18,7 +18,7 @@ from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.errors import AmberError
 from amber.model import batch as b
-from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Page, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Oldest, Page, SearchFilter, Selection, Store
 from amber.testing.samples import COLLECTIONS, words
 
 F = "facts"
@@ -228,6 +228,22 @@ class TwoStores(RuleBasedStateMachine):
     def purge_group(self, space: str, group: Any, now: int, limit: int) -> None:
         self.both("purge", space, Selection(F, by=group[0], equal=group[1]), now=now, limit=limit)
 
+    @rule(space=SPACES, upto=POSITIONS, limit=st.integers(1, 6))
+    def purge_oldest(self, space: str, upto: int, limit: int) -> None:
+        self.both("purge", space, Oldest(upto), now=0, limit=limit)
+        self.both("horizon", space)
+
+    @rule(space=SPACES)
+    def move(self, space: str) -> None:
+        """Load what both export, crosswise: the copies are equal to the originals."""
+        rows = self.compare(lambda store: list(store.export(space)))
+        for number, store in enumerate(self.stores):
+            name = f"copy {next(self.numbers)}"
+            loaded = store.load(name, enumerate(self.stores[1 - number].export(space)))
+            assert (loaded.refused, loaded.lost, loaded.gone) == ((), (), ())
+            assert list(store.export(name)) == rows
+            assert store.verify(name) == [] or store.verify(name) == store.verify(space)
+
     @rule(
         space=SPACES,
         scan=st.sampled_from(SCANS),
@@ -339,8 +355,10 @@ class TwoStores(RuleBasedStateMachine):
 
     @rule()
     def look_at_everything(self) -> None:
-        self.both("spaces")
+        self.compare(lambda store: [space for space in store.spaces() if not space.startswith("copy ")])
         for space in ("main", "other"):
+            self.both("horizon", space)
+            self.compare(lambda store, name=space: list(store.export(name)))  # type: ignore[misc]
             self.both("log", space, LogQuery(limit=10_000))
             self.compare(partial(self._summary, space=space))
             for scan in SCANS:

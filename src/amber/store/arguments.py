@@ -8,7 +8,7 @@ from amber.errors import BadInput
 from amber.model.bounds import check_int, check_key
 from amber.model.collection import Collection, Index, Order
 from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
-from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, SearchFilter, Selection
+from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, Oldest, SearchFilter, Selection
 from amber.store.derive import check_order
 
 #: A look-up asks the field index for this many of its conditions; any more are compared on the bodies.
@@ -165,3 +165,8 @@ def check_selection(collections: Mapping[str, Collection], selection: Selection)
     if selection.by is not None and not check_equal(collection, selection.by, selection.equal).forget:
         raise BadInput(f"Index {collection.name}.{selection.by} is not declared with forget.", index=selection.by)
     return collection
+
+
+def check_oldest(oldest: Oldest) -> None:
+    """Check how much of the log a purge was asked for."""
+    check_int("upto", oldest.upto, 0)

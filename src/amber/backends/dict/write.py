@@ -13,7 +13,7 @@ from amber.model.collection import Collection
 from amber.store.arguments import check_claim, check_limit, check_selection
 from amber.store.codec import decode
 from amber.store.constraints import judge_unique, rule_of, ruled_groups
-from amber.store.contract import PURGE, Lease, Purged, QueueState, Receipt, Selection
+from amber.store.contract import LOST, PURGE, Lease, Purged, QueueState, Receipt, Selection
 from amber.store.derive import Analyze
 from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
@@ -28,7 +28,7 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         return first
     for expectation in batch.expectations:
         judge(space, collections, expectation)
-    at = max(batch.at, space.log[-1].at) if space.log else batch.at
+    at = max(batch.at, space.time) if space.position else batch.at
     steps, moves = resolve(prepared, collections, space.load, analyze)
     judge_unique(steps, collections, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
     logged = [step for step in steps if step.kind is not None]
@@ -55,8 +55,8 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
 
 def receipt(space: Space, operation: str) -> Receipt | None:
     """Give the first receipt of an operation."""
-    position = space.operations.get(operation)
-    return Receipt(position, operation, space.log[position - 1].at, repeated=True) if position is not None else None
+    position = space.operations.get(operation) if not operation.startswith((PURGE, LOST)) else None
+    return Receipt(position, operation, space.entry(position).at, repeated=True) if position is not None else None
 
 
 def _change(step: Step) -> StoredChange:
@@ -167,7 +167,7 @@ def purge(space: Space, collections: Mapping[str, Collection], selection: Select
             for key, stays in keys[:limit]:
                 if not stays:
                     space.relist(ruled, key, None)
-    at = max(now, space.log[-1].at) if space.log else now
+    at = max(now, space.time) if space.position else now
     space.log.append(StoredEntry(position, f"{PURGE}{position}", at, None, None, None, (), []))
     return Purged(documents, changes, len(keys) <= limit, position)
 
@@ -189,18 +189,18 @@ def _has_images(space: Space, place: tuple[str, str]) -> bool:
     return any(
         change.collection == place[0] and change.key == place[1] and not change.purged
         for position in space.places.get(place, ())
-        for change in space.log[position - 1].changes
+        for change in space.entry(position).changes
     )
 
 
 def _erase(space: Space, place: tuple[str, str]) -> int:
     erased = 0
     for position in space.places.get(place, ()):
-        entry = space.log[position - 1]
+        entry = space.entry(position)
         for number, change in enumerate(entry.changes):
             if (change.collection, change.key) == place and not change.purged:
                 entry.changes[number] = change._replace(before=None, after=None, deltas=None, purged=True)
                 erased += 1
         if all(change.purged for change in entry.changes):
-            space.log[position - 1] = entry._replace(actor=None, reason=None, session=None)
+            space.log[space.place_of(position)] = entry._replace(actor=None, reason=None, session=None)
     return erased

@@ -158,6 +158,14 @@ class Connections:
             self._readers.add(found)
         return found
 
+    def own_reader(self) -> _Reader:
+        """Give a reader for what takes longer than one call; it is closed with the others, or by the caller."""
+        self.check()
+        with translated(self.path):
+            made = _Reader(self._open())
+        self._readers.add(made)
+        return made
+
     def read(self, work: Callable[[Execute], T]) -> T:
         """Run several reads on one snapshot; ``work`` gets what runs a statement."""
         if self.borrowed:
@@ -351,6 +359,8 @@ def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
         return Corrupt(f"The database is damaged{where}: {error}. Run verify, and restore a backup.")
     if "no such table: amber_" in str(error):
         return SchemaMismatch(f"The tables of this memory are gone{where}; were they rolled back? Open it again.")
+    if "no such module: fts5" in str(error):
+        return Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.")
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return Unsupported(f"The borrowed connection belongs to another thread: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

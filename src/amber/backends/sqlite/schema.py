@@ -74,6 +74,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO amber_search (amber_search, rank) VALUES ('crisismerge', 64)",
         "CREATE VIRTUAL TABLE amber_vocabulary USING fts5vocab ('amber_search', 'row')",
     ),
+    (
+        """CREATE TABLE amber_horizon (
+            space INTEGER PRIMARY KEY, position INTEGER NOT NULL, at INTEGER NOT NULL, undos TEXT NOT NULL)""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
