@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from amber.cli import exits, facts, finding, history, importing, putting, upkeep
+from amber.cli import exits, facts, finding, history, importing, keeping, labels, putting, upkeep
 from amber.cli.base import Command, note, set_shared, shared_options
 from amber.cli.machine import to_json
 from amber.config import default_path
@@ -134,6 +134,6 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _module in (importing, finding, putting, facts, history, upkeep):
+for _module in (importing, finding, putting, facts, history, labels, keeping, upkeep):
     for _command in _module.COMMANDS:
         cli.add_command(_command)

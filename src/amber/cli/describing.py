@@ -15,6 +15,7 @@ from amber.memory import Memory
 from amber.model.collection import Body
 from amber.model.fact import FACTS
 from amber.model.history import Change, Diff, Entry
+from amber.model.label import LABELS
 from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import from_micros
 
@@ -100,8 +101,9 @@ def _differences(before: Body, after: Body) -> list[str]:
 def change_lines(memory: Memory, changes: Sequence[Change], most: int = _LINES) -> list[Text]:
     """Say what an entry changed: each fact in a line, other documents by number."""
     said = [_fact(memory, each) for each in changes if each.collection == FACTS.name and not each.forgotten]
-    others = [each for each in changes if each.collection != FACTS.name and not each.forgotten]
-    said = [*_others(others), *said]
+    labels = [_label(each) for each in changes if each.collection == LABELS.name and not each.forgotten]
+    others = [each for each in changes if each.collection not in (FACTS.name, LABELS.name) and not each.forgotten]
+    said = [*_others(others), *labels, *said]
     forgotten = sum(each.forgotten for each in changes)
     if forgotten:
         said.append(Text(f"{count(forgotten, 'document')} forgotten since", style="dim"))
@@ -120,6 +122,11 @@ def _fact(memory: Memory, change: Change) -> Text:
     return signed(
         "=", Text.assemble(words, fact_text(fact.body, _VALUE) if fact is not None else "a fact that is gone")
     )
+
+
+def _label(change: Change) -> Text:
+    place = change.after or change.before or {}
+    return signed(_sign(change), f"label {one_line(change.id)} at position {place.get('position')}")
 
 
 def _others(changes: Sequence[Change]) -> list[Text]:
@@ -151,6 +158,9 @@ def entry_lines(memory: Memory, entry: Entry, most: int = _LINES) -> Text:
         said.insert(0, Text(f"{entry.kind} of {taken}", style="bold magenta"))
     elif entry.kind == "purge":
         said.insert(0, Text("something was forgotten", style="bold magenta"))
+    elif entry.kind == "lost":
+        what = "what was lost in a load" if entry.changes else "lost: this entry could not be loaded"
+        said.insert(0, Text(what, style="bold magenta"))
     if entry.is_undone:
         for line in said:
             line.stylize("dim")

@@ -48,5 +48,5 @@ def brief(at: datetime) -> str:
 
 
 def to_moment(text: str) -> Moment:
-    """Read a position of the log or a time."""
+    """Read a position of the log, or a time or label."""
     return int(text) if text.isascii() and text.isdigit() else text

@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 class Entry(NamedTuple):
     """One commit: who changed what, when and why. ``undoes`` names the entries it took back; ``is_undone`` tells that
-    it is taken back itself."""
+    it is taken back itself. One of kind ``lost`` stands for what a load could not read."""
 
     position: int
     at: datetime
@@ -33,10 +33,22 @@ class Entry(NamedTuple):
     reason: str | None
     session: str | None
     operation: str
-    kind: Literal["change", "undo", "redo", "purge"]
+    kind: Literal["change", "undo", "redo", "purge", "lost"]
     undoes: tuple[int, ...]
     is_undone: bool
     changes: tuple[Change, ...]
+
+
+class Trimmed(NamedTuple):
+    """What a trim did, or with ``dry_run`` would do: how many entries went; the position up to which the log is gone
+    now, which is the oldest moment that can be seen, and its time (None: nothing was ever trimmed); and the labels on
+    moments before it, which stay and can not be looked at any more."""
+
+    entries: int
+    position: int
+    oldest: datetime | None
+    labels: tuple[str, ...]
+    dry_run: bool
 
 
 class Undone(NamedTuple):

@@ -6,16 +6,26 @@ import threading
 from collections.abc import Iterator
 
 from amber.model.collection import Record
+from amber.services.resolve import trimmed
 from amber.store.contract import Change, LogEntry, LogQuery, Store
 
 _CHUNK = 500
 
 
 def entries_after(store: Store, space: str, position: int, until: int | None = None) -> Iterator[LogEntry]:
-    """Give the log entries in (position, until], oldest first."""
+    """Give the log entries in (position, until], oldest first.
+
+    :raises NotFound: when some of them were trimmed, also while they are read.
+    """
     high = until + 1 if until is not None else None
     while True:
         chunk = store.log(space, LogQuery(low=position + 1, high=high, reverse=False, limit=_CHUNK))
+        # positions have no gap but the one that a trim makes
+        whole = chunk[0].position == position + 1 if chunk else until is not None and until <= position
+        if not whole:
+            horizon = store.horizon(space)
+            if horizon.position > position:
+                raise trimmed(horizon, f"Position {position}")
         yield from chunk
         if len(chunk) < _CHUNK:
             return
@@ -80,9 +90,8 @@ class States:
                         touched[change.key] = None
                     then.see(change)
             self._read = entry.position
-        added = [key for key in touched if not self._then[key].known]
         # one that is changed before it is read here comes again with the next entries
-        now = self._store.get_many(self._space, self._collection, added)
+        now = self._store.get_many(self._space, self._collection, [*touched])
         place = (self._store, self._space, self._collection)
         found = {key: _record(*place, self._position, key, self._then[key], now.get(key)) for key in touched}
         # readers may be going through the one they were given
@@ -95,7 +104,8 @@ def states_at(store: Store, space: str, collection: str, position: int) -> dict[
 
 
 def state_of(store: Store, space: str, collection: str, key: str, position: int) -> Record | None:
-    """Give one document as it was at a position; None when it was not there, or was forgotten since."""
+    """Give one document as it was at a position; None when it was not there, or was forgotten since. Where the log was
+    trimmed, what lies at the horizon or below reads as the horizon."""
     then, low = _Then(), position + 1
     now = store.get(space, collection, key)
     while not then.known:
@@ -121,8 +131,21 @@ def _record(
     for field, n in then.added.items():
         value = body.get(field)
         body = {**body, field: (value if isinstance(value, int) else 0) - n}
-    last = store.log(space, LogQuery(high=position + 1, key=(collection, key), limit=1))
-    first = store.log(space, LogQuery(high=position + 1, key=(collection, key), reverse=False, limit=1))
-    if not last:
-        return None
-    return Record(key, first[0].position, last[0].position, body)
+    was = LogQuery(high=position + 1, key=(collection, key), limit=1)
+    last = store.log(space, was)
+    if now is not None and now.created <= position:
+        # it was there all the time since
+        created = now.created
+    else:
+        first = store.log(space, was._replace(reverse=False))
+        created = first[0].position if first and _begins(first[0], collection, key) else store.horizon(space).position
+        # an entry that was lost says nothing, and the document was there
+        created = created or (first[0].position if first else position)
+    revision = last[0].position if last else max(store.horizon(space).position, created)
+    return Record(key, created, revision, body)
+
+
+def _begins(entry: LogEntry, collection: str, key: str) -> bool:
+    """Tell whether a document came in with an entry; else it was there before, however old the log is."""
+    changes = [change for change in entry.changes if (change.collection, change.key) == (collection, key)]
+    return any(change.kind in ("put", "append") and change.before is None for change in changes)

@@ -12,7 +12,8 @@ Any exception leaves nothing behind. Stores may be used from several threads; af
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from amber.model.batch import Batch
@@ -259,6 +260,8 @@ class Store(Protocol):
 
     capabilities: Capabilities
     collections: Mapping[str, Collection]
+    #: The copy of all data that was made before this opening changed the schema; None when there was no need.
+    migration_copy: Path | None
 
     def commit(self, batch: Batch) -> Receipt:
         """Apply a batch: documents, what is derived from them and the log entry, all or nothing.
@@ -416,7 +419,7 @@ class Store(Protocol):
     def stats(self, space: str) -> Stats:
         """Give the size of a space."""
 
-    def export(self, space: str) -> Iterator[Row]:
+    def export(self, space: str) -> Generator[Row, None, None]:
         """Give all that a space holds as rows, of one moment, whatever others write meanwhile: the head, documents
         (rules before what they bind) by collection and key, log entries by position, purge marks, queue places,
         departures. What can be derived is left out. Equal spaces give equal rows, on every store. Memory stays bounded

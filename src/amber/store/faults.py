@@ -32,6 +32,7 @@ POINTS = (
     "backup:before-rename",
     "backup:after-rename",
     "migrate:begun",
+    "migrate:step",
     "migrate:before-commit",
 )
 

@@ -144,6 +144,10 @@ def _check_head(row: Head) -> None:
     check_int("horizon_at", row.horizon_at)
     for position in _sequence("undos", row.undos):
         check_int("undos", position, 1)
+    if not isinstance(row.documents, dict):
+        raise BadInput(f"documents must be an object, not {row.documents!r}.", documents=row.documents)
+    for name, count in row.documents.items():
+        check_int(f"documents.{name}", count, 0)
 
 
 def _check_entry(row: Entry) -> None:

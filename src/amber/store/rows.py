@@ -10,13 +10,15 @@ from amber.model.collection import Body, Order
 
 
 class Head(NamedTuple):
-    """The state of a space: its newest position and time, and its horizon."""
+    """The state of a space: its newest position and time, its horizon, and how many documents it has by collection
+    (those that have any), by which a reader sees what is missing."""
 
     position: int
     at: int
     horizon: int = 0
     horizon_at: int = 0
     undos: tuple[int, ...] = ()
+    documents: Mapping[str, int] = {}
 
 
 class Document(NamedTuple):

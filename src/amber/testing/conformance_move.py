@@ -185,7 +185,7 @@ class MoveConformance(Conformance):
     def test_an_export_may_be_left(self, used: Hand) -> None:
         rows = used.store.export(SPACE)
         next(rows)
-        rows.close()  # type: ignore[attr-defined]
+        rows.close()
         used.store.export(SPACE)
         assert used.put("a", name="n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 
 from amber.backends.dict.space import Space, Stored, StoredChange, StoredEntry
 from amber.errors import AmberError, Conflict, Corrupt
@@ -17,17 +17,19 @@ from amber.store.moving import in_order, not_empty
 from amber.store.rows import Departure, Document, Entry, Head, Image, Loaded, Mark, Place, Row
 
 
-def rows(space: Space, collections: Mapping[str, Collection]) -> Iterator[Row]:
+def rows(space: Space, collections: Mapping[str, Collection]) -> Generator[Row, None, None]:
     """Copy a space, so that later writes do not show, and give its rows."""
     horizon = space.horizon
-    head = Head(space.position, space.time, horizon.position, horizon.at, tuple(sorted(horizon.undos)))
-    documents = {name: dict(space.documents[name]) for name in collections}
+    documents = {name: dict(space.documents[name]) for name in sorted(collections)}
+    counted = {name: len(each) for name, each in documents.items() if each}
+    undos = tuple(sorted(horizon.undos))
+    head = Head(space.position, space.time, horizon.position, horizon.at, undos, counted)
     log = [entry._replace(changes=[*entry.changes]) for entry in space.log]
     marks, queue = dict(space.purged), dict(space.queue)
     departed = [Departure(*place, key) for place, keys in space.departed.items() for key in keys]
     departed.sort(key=lambda row: (row.collection, row.by, row.key, canonical(row.equal)))
 
-    def each() -> Iterator[Row]:
+    def each() -> Generator[Row, None, None]:
         yield head
         for collection in in_order(collections):
             for key, stored in sorted(documents[collection.name].items()):

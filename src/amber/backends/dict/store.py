@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -62,6 +63,7 @@ class DictStore:
         self._spaces: dict[str, Space] = {}
         self._pid = os.getpid()
         self._closed = False
+        self.migration_copy: Path | None = None
 
     def _check(self) -> None:
         if self._closed:
@@ -264,7 +266,7 @@ class DictStore:
             documents = {name: len(found.documents[name]) for name in sorted(self.collections)}
             return Stats(space, found.position, documents, len(found.texts), found.tokens, None)
 
-    def export(self, space: str) -> Iterator[Row]:
+    def export(self, space: str) -> Generator[Row, None, None]:
         with self._lock:
             # the copies are shallow: what is stored is never changed in place
             return move.rows(self._space(space), self.collections)

@@ -40,6 +40,10 @@ def backup(
             with whole_file(path, overwrite=overwrite) as temporary:
                 _copy(connections, connections.writer, temporary, -1, on_progress)
         return
+    _from_reader(connections, path, overwrite=overwrite, on_progress=on_progress)
+
+
+def _from_reader(connections: Connections, path: Path, *, overwrite: bool, on_progress: Report | None) -> None:
     reader = connections.own_reader()
     try:
         with whole_file(path, overwrite=overwrite) as temporary:
@@ -53,6 +57,21 @@ def backup(
     finally:
         with reader.lock:
             reader.connection.close()
+
+
+def keep_before(connections: Connections, version: int) -> Path | None:
+    """Copy a file before its schema changes, beside it and named after the old version: ``agent.db.schema-1``.
+
+    Runs inside the transaction that will change it, so that no other process writes in between; an older copy of that
+    name, from an opening that did not come to its end, is replaced. A borrowed connection's database is its owner's to
+    copy.
+    """
+    if connections.borrowed or connections.path is None:
+        return None
+    path = connections.path.with_name(f"{connections.path.name}.schema-{version}")
+    _check_beside(connections, path)
+    _from_reader(connections, path, overwrite=True, on_progress=None)
+    return path
 
 
 def _copy(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -25,7 +25,7 @@ Run = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 _SPOOL = 16 * 1024 * 1024
 
 
-def rows(connections: Connections, collections: Mapping[str, Collection], space: str) -> Iterator[Row]:
+def rows(connections: Connections, collections: Mapping[str, Collection], space: str) -> Generator[Row, None, None]:
     """Give the rows of a space as it is now."""
     if connections.borrowed:
         return _spooled(connections, collections, space)
@@ -56,7 +56,7 @@ class _Snapshot:
             self._connections.check()
             raise translate(error, self._connections.path) from error
 
-    def closing(self, found: Iterator[Row]) -> Iterator[Row]:
+    def closing(self, found: Iterator[Row]) -> Generator[Row, None, None]:
         try:
             yield from found
         finally:
@@ -64,7 +64,7 @@ class _Snapshot:
                 self._reader.connection.close()
 
 
-def _spooled(connections: Connections, collections: Mapping[str, Collection], space: str) -> Iterator[Row]:
+def _spooled(connections: Connections, collections: Mapping[str, Collection], space: str) -> Generator[Row, None, None]:
     """Read all at once, since the caller goes on working with the connection, and hold it outside of memory."""
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL)  # noqa: SIM115
 
@@ -78,7 +78,7 @@ def _spooled(connections: Connections, collections: Mapping[str, Collection], sp
         file.close()
         raise
 
-    def each() -> Iterator[Row]:
+    def each() -> Generator[Row, None, None]:
         with file:
             file.seek(0)
             for line in file:
@@ -94,8 +94,13 @@ def _rows(run: Run, collections: Mapping[str, Collection], space: str) -> Iterat
         return
     n, position, at = found[0]
     horizon = list(run("SELECT position, at, undos FROM amber_horizon WHERE space = ?", (n,)))
-    begin = (horizon[0][0], horizon[0][1], tuple(decode(horizon[0][2]))) if horizon else ()
-    yield Head(position, at, *begin)
+    begin, begun_at, undos = horizon[0] if horizon else (0, 0, "[]")
+    counted = {
+        name: next(iter(run(f"SELECT count(*) FROM {table(each)} WHERE space = ?", (n,))))[0]
+        for name, each in sorted(collections.items())
+    }
+    documents = {name: count for name, count in counted.items() if count}
+    yield Head(position, at, begin, begun_at, tuple(decode(undos)), documents)
     for collection in in_order(collections):
         sql = f"SELECT key, created, revision, body FROM {table(collection)} WHERE space = ? ORDER BY key"
         for key, created, revision, body in run(sql, (n,)):

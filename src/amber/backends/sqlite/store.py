@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -96,7 +96,8 @@ class SQLiteStore:
             backs_up=True,
         )
         try:
-            migrate(self._connections, self.collections.values(), analyze, analyzer)
+            #: where the data was copied to, when opening migrated them
+            self.migration_copy = migrate(self._connections, self.collections.values(), analyze, analyzer)
         except sqlite3.Error as error:
             self._connections.close()
             raise translate(error, self._connections.path) from error
@@ -345,7 +346,7 @@ class SQLiteStore:
         size = int(rows("PRAGMA page_count")[0][0]) * int(rows("PRAGMA page_size")[0][0])
         return Stats(space, position, documents, searchable, tokens, size)
 
-    def export(self, space: str) -> Iterator[Row]:
+    def export(self, space: str) -> Generator[Row, None, None]:
         check_name("space", space, MAX_SPACE)
         return export.rows(self._connections, self.collections, space)
 
