@@ -23,8 +23,8 @@ _LIKE_A_TIME = re.compile(r"[\d\s:.,+\-/_TZW]*\d[\d\s:.,+\-/_TZW]*", re.IGNORECA
 
 
 class Label(NamedTuple):
-    """A name for a position; ``at`` is the time of that position (None: the beginning), ``revision`` the position at
-    which the label was set."""
+    """A name for a position; ``at`` is its time (None: the beginning; of a label that was set to now, when it was asked
+    for), ``revision`` the position at which the label was set."""
 
     name: str
     position: int

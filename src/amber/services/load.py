@@ -12,7 +12,7 @@ from amber.errors import AmberError, BadInput, SchemaMismatch
 from amber.services.export import STEP, new_digest, to_line, total_of
 from amber.services.lines import FORMAT, Line, Progress, Target, reading
 from amber.services.unit import Unit
-from amber.store.rows import Head, Numbered, Row, from_object, to_object
+from amber.store.rows import KINDS, Head, Numbered, Row, from_object, to_object
 
 
 class BadLine(NamedTuple):
@@ -126,7 +126,7 @@ class _Reader:
         except SchemaMismatch:
             raise
         except AmberError as error:
-            if not self._done:
+            if not self._done and not (isinstance(given, dict) and given.get("row") in KINDS):
                 raise BadInput(f"This is no export of Amber; line {line.number}: {error.message}") from error
             self.bad.append(BadLine(line.number, error.message))
             return None

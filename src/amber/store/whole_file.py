@@ -68,15 +68,14 @@ def _translated(path: Path) -> Iterator[None]:
 
 
 def _check_target(path: Path, overwrite: bool) -> None:
-    try:
-        if path.is_dir():
-            raise BadInput(f"{str(path)!r} is a folder; name a file.", path=str(path))
-        if not path.parent.is_dir():
-            raise BadInput(f"There is no folder {str(path.parent)!r}; make it first.", path=str(path))
-        if os.path.lexists(path) and not overwrite:
-            raise _exists(path)
-    except ValueError as error:
-        raise BadInput(f"{str(path)!r} can not be a file name: {error}.", path=str(path)) from error
+    if "\0" in str(path) or not path.name:
+        raise BadInput(f"{str(path)!r} can not be a file name.", path=str(path))
+    if path.is_dir():
+        raise BadInput(f"{str(path)!r} is a folder; name a file.", path=str(path))
+    if not path.parent.is_dir():
+        raise BadInput(f"There is no folder {str(path.parent)!r}; make it first.", path=str(path))
+    if os.path.lexists(path) and not overwrite:
+        raise _exists(path)
 
 
 def _exists(path: Path) -> Conflict:
