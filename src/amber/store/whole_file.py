@@ -31,7 +31,7 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool) -> Iterator[P
     :raises BadInput: when it can be no file name. :raises Unavailable: when it can not be written.
     """
     path = Path(target)
-    _check_target(path, overwrite)
+    check_target(path, overwrite=overwrite)
     with _translated(path):
         _remove_leftovers(path)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_PARTIAL}")
@@ -67,8 +67,9 @@ def _translated(path: Path) -> Iterator[None]:
         raise Unavailable(f"{str(path)!r} can not be written: {error.strerror}.", path=str(path)) from error
 
 
-def _check_target(path: Path, overwrite: bool) -> None:
-    if "\0" in str(path) or not path.name:
+def check_target(path: Path, *, overwrite: bool) -> None:
+    """Refuse what can not become a new file (see ``whole_file``)."""
+    if "\0" in str(path):
         raise BadInput(f"{str(path)!r} can not be a file name.", path=str(path))
     if path.is_dir():
         raise BadInput(f"{str(path)!r} is a folder; name a file.", path=str(path))

@@ -11,11 +11,11 @@ from amber.backends.sqlite.connection import Connections, translate
 from amber.errors import Conflict, Unsupported
 from amber.store.contract import Copying
 from amber.store.faults import point
-from amber.store.whole_file import whole_file
+from amber.store.whole_file import check_target, whole_file
 
 Report = Callable[[Copying], None]
 #: Pages that one step copies: the time between two reports, and between two looks at an interrupt.
-_PAGES = 1_024
+_PAGES = 256
 #: What lies beside a database while it is open, or after a crash.
 _BESIDE = ("-wal", "-journal")
 
@@ -32,6 +32,7 @@ def backup(
     """
     connections.check()
     path = Path(target)
+    check_target(path, overwrite=overwrite)
     _check_beside(connections, path)
     if connections.borrowed:
         with connections.lock:
