@@ -198,9 +198,9 @@ def _check_place(collection: Any, key: Any) -> None:
 
 
 def _check_body(body: Any) -> None:
+    # what it holds is checked where it is encoded
     if type(body) is not dict:
         raise BadInput(f"A body must be an object, not {body!r}.", body=body)
-    encode(body)
 
 
 def _sequence(what: str, value: Any) -> Sequence[Any]:

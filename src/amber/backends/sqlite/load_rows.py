@@ -126,11 +126,11 @@ class Loading:
 
     def _entry(self, row: Entry, images: Sequence[tuple[str | None, str | None]]) -> str | None:
         execute, space = self._cursor.execute, self.space
-        sql = "SELECT position, operation FROM amber_log WHERE space = ? AND (position = ? OR operation = ?)"
-        there = execute(sql, (space, row.position, row.operation)).fetchone()
-        if there is not None:
-            same = f"Position {row.position}" if there[0] == row.position else f"Operation {row.operation!r}"
-            return f"{same} stands there already."
+        sql = "SELECT 1 FROM amber_log WHERE space = ? AND {} = ?"
+        if execute(sql.format("position"), (space, row.position)).fetchone() is not None:
+            return f"Position {row.position} stands there already."
+        if execute(sql.format("operation"), (space, row.operation)).fetchone() is not None:
+            return f"Operation {row.operation!r} stands there already."
         insert_entry(self._cursor, space, row, images)
         return None
 
