@@ -25,13 +25,12 @@ from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.buffer import BufferedUnit
 from amber.services.export import Exported, export
 from amber.services.facts import Facts
-from amber.services.history import History, Moment
-from amber.services.lines import Progress as Moved
-from amber.services.lines import Target
+from amber.services.history import History
+from amber.services.lines import FileOrStream, Moved
 from amber.services.load import Loaded, load
 from amber.services.moment import PastUnit
 from amber.services.recall import Hit, recall
-from amber.services.resolve import resolve
+from amber.services.resolve import Moment, resolve
 from amber.services.sessions import Sessions
 from amber.services.types import Types
 from amber.services.unit import Context, IdMaker, Unit, system_clock
@@ -191,7 +190,8 @@ class Memory(View):
             check_name("actor", actor)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
-        return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
+        ids = IdMaker(clock, lambda: store.time(name))
+        return cls(store, Context(store, name, clock, ids, zone, actor))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False
@@ -248,9 +248,11 @@ class Memory(View):
         on_progress: Callable[[Progress], None] | None = None,
         on_file: Callable[[Imported], None] | None = None,
     ) -> list[Imported]:
-        """Take recorded sessions of Claude Code and Codex in, from files and folders; one result for each file.
+        """Take recorded sessions in, from files and folders; one result for each session, or file that holds none.
 
-        Safe to repeat: only what is new is added. Files are streamed, never read whole.
+        Read are those of Claude Code, Codex, aider, OpenHands, SWE-agent and mini-swe-agent, ChatGPT exports, lists of
+        messages as OpenAI and Anthropic write them, and the notes of MCP memories; look-alikes are refused by name.
+        Safe to repeat: only what is new is added. Files are streamed; one-document formats up to 64 MB are read whole.
 
         :param sender: whose prompts they are. :param project: default: the session's working folder as a path.
         :param on_progress: called after each batch. :param on_file: called with each result as soon as it is there.
@@ -264,7 +266,7 @@ class Memory(View):
         )
 
     def export(
-        self, target: Target, *, overwrite: bool = False, on_progress: Callable[[Moved], None] | None = None
+        self, target: FileOrStream, *, overwrite: bool = False, on_progress: Callable[[Moved], None] | None = None
     ) -> Exported:
         """Write all of this space as JSON lines, which ``load`` makes an equal memory of, on any store.
 
@@ -277,7 +279,7 @@ class Memory(View):
         """
         return export(self._unit, target, overwrite=overwrite, on_progress=on_progress)
 
-    def load(self, source: Target, *, on_progress: Callable[[Moved], None] | None = None) -> Loaded:
+    def load(self, source: FileOrStream, *, on_progress: Callable[[Moved], None] | None = None) -> Loaded:
         """Make this space equal to the one that was exported: documents, history with positions and times, undo and
         purge marks, labels, queues.
 

@@ -172,7 +172,8 @@ def open_it(path: str) -> None:
 @pytest.mark.parametrize("passing", [1, 2])
 def test_a_half_applied_migration_is_finished_or_rolled_back(v1: Path, point: str, passing: int) -> None:
     killed = killed_at(point, "tests.migrations.test_days:open_it", str(v1), passing=passing)
-    assert killed is (passing == 1 or point == "migrate:step")
+    # documents are gone through only when what is derived from them changed since
+    assert killed or passing == 2 or point == "migrate:document"
     assert version_of(v1) == (schema.VERSION if point == "migrate:after-commit" or not killed else 1)
     check(v1, "v1")
     copy = v1.with_name("memory.db.schema-1")

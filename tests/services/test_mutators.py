@@ -19,7 +19,10 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 #: What only reads. Any other public method must be a mutator that this file knows.
 READS = {
     "facts": {"get", "find", "page", "iter", "count"},
-    "sessions": {"get", "page", "messages", "iter_messages"},
+    "sessions": {
+        *("get", "find", "resolve", "short_names", "page", "iter", "children", "openings"),
+        *("message", "around", "messages", "iter_messages"),
+    },
     "history": {"position", "page", "get", "of", "resolve", "diff", "labels", "oldest"},
     "": {"open", "transaction", "at", "verify", "stats", "close", "recall"},
 }

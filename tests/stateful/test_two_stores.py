@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.faces import HoppedStore
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
@@ -132,7 +133,7 @@ class TwoStores(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="amber")
-        self.stores: tuple[Store, Store] = (
+        self.stores: tuple[Store, ...] = (
             DictStore(COLLECTIONS, analyze=words),
             SQLiteStore(Path(self.folder.name) / "memory.db", COLLECTIONS, analyze=words, durability="off"),
         )
@@ -158,7 +159,7 @@ class TwoStores(RuleBasedStateMachine):
                 answers.append(("answer", call(store)))
             except AmberError as error:
                 answers.append(("error", (type(error), error.details)))
-        assert answers[0] == answers[1], answers
+        assert all(answer == answers[0] for answer in answers), answers
         kind, answer = answers[0]
         return answer if kind == "answer" else None
 
@@ -371,6 +372,20 @@ class TwoStores(RuleBasedStateMachine):
                     self.both("queued", space, name, key)
 
 
+class HoppedStores(TwoStores):
+    """The same with both called through the hop of the async face, beside one that is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hopped = (HoppedStore(DictStore(COLLECTIONS, analyze=words)), HoppedStore(self.stores[1]))
+        self.stores = (self.stores[0], *(cast(Store, each) for each in self.hopped))
+
+    def teardown(self) -> None:
+        super().teardown()
+        for each in self.hopped:
+            each.end()
+
+
 TestTwoStores = TwoStores.TestCase
 TestTwoStores.settings = settings(
     max_examples=int(os.environ.get("AMBER_EXAMPLES", "150")),
@@ -379,3 +394,5 @@ TestTwoStores.settings = settings(
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+TestHoppedStores = HoppedStores.TestCase
+TestHoppedStores.settings = settings(TestTwoStores.settings, max_examples=20)

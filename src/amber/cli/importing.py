@@ -20,6 +20,7 @@ from amber.cli.moments import day_and_time
 from amber.cli.render import clean, count, make_console, one_line, show, table
 from amber.memory import Memory
 from amber.pipeline.importer import Imported, Progress
+from amber.pipeline.transcripts import is_candidate
 
 #: Rows that a table shows without --verbose.
 _ROWS = 20
@@ -43,7 +44,9 @@ _ROWS = 20
 def import_command(
     context: click.Context, state: State, paths: tuple[str, ...], sender: str, project: str | None, verbose: bool
 ) -> None:
-    """Take recorded sessions of Claude Code and Codex in.
+    """Take recorded sessions of other tools in.
+
+    Claude Code, Codex, aider, OpenHands, SWE-agent, mini-swe-agent, ChatGPT exports, message lists, MCP memories.
 
     PATH is a session file or a folder with such files. Safe to repeat: what is in the memory already is not added
     again. With --json each file is one line. Exit code 1 tells that a file could not be read, that a file which was
@@ -89,7 +92,7 @@ def _bar(
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    done = 0
+    done, counted = 0, ""
     with Bar(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("reading", total=sum(_sizes(paths)) or None)
 
@@ -98,8 +101,10 @@ def _bar(
             bar.update(task, completed=done + share * at.total / 2, description=one_line(Path(at.path).name, 24))
 
         def finished(file: Imported) -> None:
-            nonlocal done
-            done += _size(file.path)
+            nonlocal done, counted
+            # a file of several sessions comes as often
+            if file.path != counted:
+                done, counted = done + _size(file.path), file.path
             bar.update(task, completed=done)
 
         yield progress, finished
@@ -110,7 +115,7 @@ def _sizes(paths: tuple[str, ...]) -> Iterator[int]:
         if not os.path.isdir(path):
             yield _size(path)
         for folder, _, files in os.walk(path):
-            yield from (_size(os.path.join(folder, name)) for name in files if name.endswith(".jsonl"))
+            yield from (_size(os.path.join(folder, name)) for name in files if is_candidate(name))
 
 
 def _size(path: str) -> int:

@@ -16,7 +16,7 @@ from amber.cli.progress import progress_bar
 from amber.cli.render import clean, count, show, size
 from amber.errors import NotFound
 from amber.model.history import Trimmed
-from amber.services.lines import Target
+from amber.services.lines import FileOrStream
 from amber.services.load import Loaded
 
 #: Bad lines that are listed without --verbose.
@@ -83,7 +83,7 @@ def export_command(state: State, file: str, overwrite: bool) -> None:
     FILE gets facts, sessions, labels, the log with its undo marks, and queues, of one moment; - is standard output.
     Compressed when its name ends in .gz. 'amber load' makes an equal memory of it.
     """
-    target: Target = sys.stdout.buffer if file == "-" else Path(file).expanduser()
+    target: FileOrStream = sys.stdout.buffer if file == "-" else Path(file).expanduser()
     with state.open() as memory, progress_bar("exporting", hidden=file == "-") as update:
         exported = memory.export(target, overwrite=overwrite, on_progress=lambda at: update(at.done, at.total))
     if file == "-":
@@ -113,7 +113,7 @@ def load_command(context: click.Context, state: State, file: str, verbose: bool)
     The space must be empty; FILE - is standard input. Lines that can not be read are named with their number, the rest
     goes in, and exit code 1 tells that something is missing.
     """
-    source: Target = sys.stdin.buffer if file == "-" else Path(file).expanduser()
+    source: FileOrStream = sys.stdin.buffer if file == "-" else Path(file).expanduser()
     if isinstance(source, Path) and not source.exists():
         # before a new memory is made for it
         raise NotFound(f"There is no file {file!r}.", path=file)

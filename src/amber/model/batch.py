@@ -81,6 +81,7 @@ class Reschedule(NamedTuple):
 
 
 Write = Put | Append | Delete | Add | Touch | Reschedule
+WRITES = frozenset((Put, Append, Delete, Add, Touch, Reschedule))
 
 
 class AtRevision(NamedTuple):
@@ -130,6 +131,7 @@ class NotPurged(NamedTuple):
 
 
 Expectation = AtRevision | Absent | Unchanged | Leased | NotPurged
+EXPECTATIONS = frozenset((AtRevision, Absent, Unchanged, Leased, NotPurged))
 
 
 class Batch(NamedTuple):

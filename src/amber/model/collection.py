@@ -42,7 +42,7 @@ class Field:
     :param derive: gives the value from the body; a changed rule needs another ``version``.
     """
 
-    __slots__ = ("derive", "kind", "many", "name", "version")
+    __slots__ = ("derive", "is_member", "kind", "many", "name", "version")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Field:
         version: int = 1,
     ) -> None:
         self.name, self.kind, self.many, self.version = name, kind, many, version
+        self.is_member = derive is None
         self.derive: Callable[[Body], Any] = derive or (lambda body: body.get(name))
 
 
@@ -156,6 +157,10 @@ class Collection:
     columns: Mapping[str, Field] = field(init=False)
     #: the multi-valued field of each index that has one
     many: Mapping[str, str] = field(init=False)
+    #: the other fields: name, kind, and how the value is derived when it is no member of the body
+    single: tuple[tuple[str, FieldKind, Callable[[Body], Any] | None], ...] = field(init=False)
+    #: the multi-valued fields, each with the indexes that it is in
+    multiple: tuple[tuple[Field, tuple[Index, ...]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         columns = {declared.name: declared for declared in self.fields}
@@ -170,6 +175,10 @@ class Collection:
                 )
         many_fields = {index.name: name for index in self.indexes for name in index.equal if columns[name].many}
         object.__setattr__(self, "many", many_fields)
+        single = tuple((f.name, f.kind, None if f.is_member else f.derive) for f in self.fields if not f.many)
+        object.__setattr__(self, "single", single)
+        multiple = [(f, tuple(i for i in self.indexes if f.name in i.equal)) for f in self.fields if f.many]
+        object.__setattr__(self, "multiple", tuple(multiple))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "by_name", {index.name: index for index in self.indexes})
 

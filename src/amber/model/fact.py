@@ -29,11 +29,13 @@ MAX_NESTING = 32
 
 def fold(text: str) -> str:
     """Fold what does not make two texts different facts: case, blanks and Unicode form (NFC)."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     return " ".join(normalize("NFC", normalize("NFC", text).casefold()).split())
 
 
 def _digest(*parts: Any) -> str:
-    return blake2b(canonical(list(parts)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2b(canonical(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def digest_of(payload: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from amber.errors import BadInput, Conflict, UniqueViolation
-from amber.model.batch import Add, Delete, Put, Touch, Write
+from amber.model.batch import Add, Append, Delete, Put, Touch, Write
 from amber.model.collection import Body, Record
 from amber.model.fact import FACTS, digest_of, is_empty, is_expired, is_live, subject_of, text_of
 
@@ -19,22 +19,31 @@ def refusal(message: str, kind: type[Conflict] = Conflict, **details: Any) -> Co
 
 
 class Decision(NamedTuple):
-    """The writes of a step, and the id of the fact that the caller gets. ``commutes`` tells that the writes are
-    additions that need nothing to be as it was read."""
+    """The writes of a step, and the id of the fact that the caller gets. ``repeats`` tells that it is one that was
+    there, ``commutes`` that the writes are additions that need nothing to be as it was read."""
 
     writes: list[Write]
     fact: str
+    repeats: bool = False
     commutes: bool = False
 
 
 def decide_put(
-    group: Sequence[Record], body: Body, ids: Sequence[str], now: int, *, dated: bool, ending: bool = False
+    group: Sequence[Record],
+    body: Body,
+    ids: Sequence[str],
+    now: int,
+    *,
+    dated: bool,
+    ending: bool = False,
+    enter: type[Put | Append] = Append,
 ) -> Decision:
     """Decide what putting a fact does to its group: repeat one of them, or enter and supersede what it overlaps.
 
     :param ids: enough new ids: one for the fact and one for each member of the group.
     :param dated: whether the caller gave a validity; an undated fact says what is so from now on.
     :param ending: whether the caller gave its end alone: the same fact, if it had no end, then gets this one.
+    :param enter: Put when the first of the ids is that of a document that is to become the fact.
     """
     live = [each for each in group if is_live(each.body) and not is_empty(each.body)]
     writes: list[Write] = [
@@ -46,11 +55,11 @@ def decide_put(
     for each in live:
         if each.body["digest"] == body["digest"] and _covers(each.body, body, dated):
             repeat = _repeat(each, body, now, ending=ending)
-            return Decision(writes + repeat, each.key, commutes=not writes and isinstance(repeat[0], Add))
+            return Decision(writes + repeat, each.key, repeats=True, commutes=not writes and isinstance(repeat[0], Add))
     new, *spare = ids
     for each in live:
         writes += _supersede(each, body, new, spare, now)
-    writes.append(Put(FACTS.name, new, body))
+    writes.append(enter(FACTS.name, new, body))
     return Decision(writes, new)
 
 
@@ -206,7 +215,7 @@ def decide_promote(record: Record, group: Sequence[Record], ids: Sequence[str], 
         # it was said without a date: when something newer was said since, it is so from the promotion on
         newer = any(is_live(each.body) and each.body["valid_from"] > body["valid_from"] for each in group)
         body = {**body, "valid_from": now} if newer else body
-    decision = decide_put(group, body, [record.key, *ids], now, dated=body["valid_until"] is not None)
+    decision = decide_put(group, body, [record.key, *ids], now, dated=body["valid_until"] is not None, enter=Put)
     if decision.fact == record.key:
         return decision
     return Decision([*decision.writes, Delete(FACTS.name, record.key)], decision.fact)

@@ -13,6 +13,7 @@ and a backslash ``\\\\``; or a tuple of segments. Objects are walked by key, lis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import Any
@@ -69,7 +70,13 @@ def _split(path: str) -> list[str]:
 
 def path_text(path: Path) -> str:
     """Write a path as the one text that names it; a long one as its digest."""
-    return _bounded(".".join(segment.replace("\\", "\\\\").replace(".", "\\.") for segment in path))
+    return _bounded(".".join(map(_escaped, path)))
+
+
+def _escaped(segment: str) -> str:
+    if "." in segment or "\\" in segment:
+        return segment.replace("\\", "\\\\").replace(".", "\\.")
+    return segment
 
 
 def parse_where(where: Mapping[Any, Any] | None) -> Where:
@@ -150,13 +157,20 @@ def _canonical(value: Any, depth: int) -> str:
     if depth > 200:
         raise BadInput("The value is nested deeper than 200 levels.")
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(_canonical(item, depth + 1) for item in value) + "]"
+        return "[" + ",".join([_member(item, depth + 1) for item in value]) + "]"
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadInput("The keys of an object must be texts.", value=value)
-        items = (encode_basestring(key) + ":" + _canonical(value[key], depth + 1) for key in sorted(value))
+        items = [encode_basestring(key) + ":" + _member(value[key], depth + 1) for key in sorted(value)]
         return "{" + ",".join(items) + "}"
     raise BadInput(f"A value of type {type(value).__name__} is not JSON.", value=value)
+
+
+def _member(value: Any, depth: int) -> str:
+    # most members are texts or nothing
+    if value is None:
+        return "n"
+    return "s" + encode_basestring(value) if type(value) is str else _canonical(value, depth)
 
 
 def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
@@ -166,18 +180,27 @@ def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
     (a null and a missing path are the same, so neither can be looked up). When there are more than
     ``MAX_FIELDS`` the answer is the single overflow entry.
     """
+    if type(value) is not dict:
+        return [(_root_text(root), scalar(value))] if value is not None else []
     entries: list[tuple[str, str]] = []
-    pending: list[tuple[Path, Any]] = [((root,), value)]
+    # paths are written as they are walked, and bounded when they are entered
+    pending: list[tuple[str, Any]] = [(_escaped(root), value)]
     while pending:
         path, current = pending.pop()
         if current is None:
             continue
-        entries.append((path_text(path), scalar(current)))
+        entries.append((_bounded(path), scalar(current)))
         if isinstance(current, dict):
-            pending.extend(((*path, key), member) for key, member in current.items() if key)
+            pending += [(f"{path}.{_escaped(key)}", member) for key, member in current.items() if key]
         if len(entries) + len(pending) > MAX_FIELDS:
             return [(OVERFLOW, "")]
     return entries
+
+
+@cache
+def _root_text(root: str) -> str:
+    # roots are declared, so there are few
+    return path_text((root,))
 
 
 def is_indexed(root: str, path: Path, value: Any) -> bool:

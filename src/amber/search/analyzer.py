@@ -7,32 +7,37 @@ from collections.abc import Iterator
 from itertools import chain
 
 from amber.search.characters import normalise, normalise_with_offsets
-from amber.search.words import Segment, segments, tokens
+from amber.search.words import Segment, forget_leaves, segments, tokens
 
 ANALYZER_VERSION: int = 2
 """Changes whenever `analyze` gives other tokens for some text; an index of another version must be rebuilt."""
 
-_GENERATION = 32_768
-_CACHED_LENGTH = 32
 _CHUNK = re.compile(r"\S+")
+# Besides white space, what is part of no word, address or number and of no rule about their neighbours. The more a text
+# is cut, the more often a piece of it was met before.
+_BORDERS = '"()[]{}<>|`^→'
+# It makes one character with a < or > before it.
+_SLASH = "\N{COMBINING LONG SOLIDUS OVERLAY}"
+
+#: How many chunks of one length are kept in a generation, and how long they are at most.
+_SHORT, _LONG = (32_768, 32), (4_096, 256)
 
 
 class _Chunks(dict[str, tuple[str, ...]]):
-    """Cache the tokens of short chunks in two generations; when the young one is full it becomes the old one."""
+    """Cache the tokens of chunks in two generations; when the young one is full it becomes the old one."""
 
-    old: dict[str, tuple[str, ...]]
-
-    def __init__(self) -> None:
+    def __init__(self, size: int, length: int, longer: _Chunks | None = None) -> None:
         super().__init__()
-        self.old = {}
+        self.size, self.length, self.longer = size, length, longer
+        self.old: dict[str, tuple[str, ...]] = {}
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        if len(chunk) > _CACHED_LENGTH:
-            return tokens(normalise(chunk))
+        if len(chunk) > self.length:
+            return tokens(normalise(chunk)) if self.longer is None else self.longer[chunk]
         found = self.old.get(chunk)
         if found is None:
             found = tokens(normalise(chunk))
-        if len(self) >= _GENERATION:
+        if len(self) >= self.size:
             self.old = dict(self)
             self.clear()
         self[chunk] = found
@@ -41,9 +46,11 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def forget(self) -> None:
         self.old = {}
         self.clear()
+        if self.longer is not None:
+            self.longer.forget()
 
 
-_chunks = _Chunks()
+_chunks = _Chunks(*_SHORT, _Chunks(*_LONG))
 
 
 def analyze(text: str) -> list[str]:
@@ -54,7 +61,15 @@ def analyze(text: str) -> list[str]:
     new line are the tokens of the one and then of the other. Letters of ASCII words are stemmed; a word built of
     others gives its whole form unstemmed, then its parts.
     """
-    return list(chain.from_iterable(map(_chunks.__getitem__, text.split())))
+    return list(chain.from_iterable(map(_chunks.__getitem__, _cut(text))))
+
+
+def _cut(text: str) -> list[str]:
+    if _SLASH not in text:
+        # a pass for each is three times as fast as one regular expression for all
+        for border in _BORDERS:
+            text = text.replace(border, " ")
+    return text.split()
 
 
 def token_spans(text: str) -> Iterator[Segment]:
@@ -72,3 +87,4 @@ def token_spans(text: str) -> Iterator[Segment]:
 def clear_cache() -> None:
     """Forget the words that were cached to analyse the next text faster; a purge calls this."""
     _chunks.forget()
+    forget_leaves()

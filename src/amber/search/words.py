@@ -60,6 +60,10 @@ _WORD = rf"""
 _WORDS_AND_URLS = re.compile(_URL + _WORD, re.VERBOSE)
 _WORDS = re.compile(_WORD, re.VERBOSE)
 _PLAIN = re.compile(r"""["'(\[*]*([A-Z]?[a-z]+|[A-Z]+)[.,;:!?)"'\]*]*""")
+# One name and nothing else that counts: no prefix or suffix, no apostrophe, no underscore at its ends.
+_ONE_NAME = re.compile(
+    r"[^A-Za-z0-9_.,@#-]*([A-Za-z0-9](?:[A-Za-z0-9_]|(?:::|[-./\\@:+#&])(?=[A-Za-z0-9_]))*)(?<!_)[^A-Za-z0-9_+#]*"
+)
 _ADDRESS = re.compile(r"[/\\@#&+]+|::|(?<![0-9]):|:(?![0-9])|(?<=[0-9])[Tt](?=[0-9]{2}:)")
 _DOT = re.compile(r"(?<![0-9])\.|\.(?![0-9])")
 _HYPHEN = re.compile(r"[-_]+")
@@ -104,7 +108,52 @@ def tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of `segments(text)`; fast for an ordinary word with quotes or stops around it."""
     if plain := _PLAIN.fullmatch(text):
         return (bounded(stem(plain[1].lower())),)
-    return tuple(segment.token for segment in segments(text))
+    if not text.isascii():
+        return tuple(segment.token for segment in segments(text))
+    found: list[str] = []
+    if name := _ONE_NAME.fullmatch(text):
+        _expand(name[1], 0, found)
+        return tuple(found)
+    cutter = _Cutter(text)
+    for match in _WORDS_AND_URLS.finditer(text):
+        word = match["name"]
+        # a prefix, a suffix, an apostrophe or an underscore at an end makes another word of a name
+        if match.lastgroup == "name" and not match["prefix"] and "_" not in (word[0], word[-1]) and "'" not in word:
+            _expand(word, 0, found)
+        else:
+            cutter.word(match)
+            found += [segment.token for segment in cutter.found]
+            cutter.found.clear()
+    return tuple(found)
+
+
+def _expand(word: str, level: int, found: list[str]) -> None:
+    """Do what ``_Cutter.compound`` does for an ASCII word without apostrophes, without places."""
+    if word.isalnum():
+        found += _leaf_tokens[word]
+        return
+    if word[1:2] == "." and _INITIALS.fullmatch(word):
+        whole = word.lower()
+        found += (bounded(whole), bounded(whole.replace(".", "")))
+        return
+    while level < len(_BORDERS):
+        pieces = _BORDERS[level].split(word)
+        level += 1
+        if len(pieces) == 1:
+            continue
+        pieces = [piece for piece in pieces if piece]
+        if not pieces:
+            return
+        if len(pieces) > 1:
+            found.append(bounded(word.lower()))
+            for piece in pieces:
+                if piece.isalnum():
+                    found += _leaf_tokens[piece]
+                else:
+                    _expand(piece, level, found)
+            return
+        word = pieces[0]
+    found += _leaf_tokens[word]
 
 
 def segments(text: str) -> list[Segment]:
@@ -126,19 +175,22 @@ class _Cutter:
 
     def words(self, pattern: re.Pattern[str], start: int, end: int) -> None:
         for match in pattern.finditer(self.shape, start, end):
-            left, right = match.span()
-            group = match.lastgroup
-            if group == "url":
-                self.add(fold_case(self.text[left:right]), left, right, Kind.WHOLE)
-                self.words(_WORDS, self.shape.index("://", left) + 3, right)
-            elif group == "amount":
-                self.add(self.text[left:right].replace(",", ""), left, right, Kind.WORD)
-            elif group in ("name", "suffix"):
-                self.name(match)
-            elif group == "emoji":
-                self.add(self.text[left:right], left, right, Kind.WORD)
-            else:
-                self.run_of_characters(left, right, group == "hangul")
+            self.word(match)
+
+    def word(self, match: re.Match[str]) -> None:
+        left, right = match.span()
+        group = match.lastgroup
+        if group == "url":
+            self.add(fold_case(self.text[left:right]), left, right, Kind.WHOLE)
+            self.words(_WORDS, self.shape.index("://", left) + 3, right)
+        elif group == "amount":
+            self.add(self.text[left:right].replace(",", ""), left, right, Kind.WORD)
+        elif group in ("name", "suffix"):
+            self.name(match)
+        elif group == "emoji":
+            self.add(self.text[left:right], left, right, Kind.WORD)
+        else:
+            self.run_of_characters(left, right, group == "hangul")
 
     def add(self, token: str, start: int, end: int, kind: Kind) -> None:
         self.found.append(Segment(bounded(token), start, end, kind))
@@ -162,7 +214,8 @@ class _Cutter:
             self.compound(start, end, Kind.WORD)
         else:
             self.add(fold_case(self.text[outer_start:outer_end]), outer_start, outer_end, Kind.WHOLE)
-            last = self.pieces(_ADDRESS, start, end)[-1]
+            pieces = self.pieces(_ADDRESS, start, end)
+            last = pieces[-1] if pieces else (start, end)
             if match["suffix"] and last != (start, end):
                 # the suffix belongs to the last of several names: C/C++ holds C++
                 self.add(fold_case(self.text[last[0] : outer_end]), last[0], outer_end, Kind.PART)
@@ -170,14 +223,23 @@ class _Cutter:
 
     def compound(self, start: int, end: int, kind: Kind, level: int = 0) -> None:
         """Add the word at `start`, whole and then split at the borders of `level` and the levels below it."""
+        if self.text[start:end].isalnum():
+            self.leaf(start, end, kind)
+            return
         if _INITIALS.fullmatch(self.shape, start, end):
             whole = fold_case(self.text[start:end])
             self.add(whole, start, end, Kind.WHOLE)
             self.add(whole.replace(".", ""), start, end, Kind.PART)
             return
         while level < len(_BORDERS):
-            pieces = self.pieces(_BORDERS[level], start, end)
+            border = _BORDERS[level]
             level += 1
+            if border.search(self.shape, start, end) is None:
+                continue
+            pieces = self.pieces(border, start, end)
+            if not pieces:
+                # underscores and borders alone
+                return
             if len(pieces) > 1:
                 self.add(fold_case(self.text[start:end]), start, end, Kind.WHOLE)
                 for piece_start, piece_end in pieces:
@@ -200,9 +262,20 @@ class _Cutter:
     def leaf(self, start: int, end: int, kind: Kind) -> None:
         """Add a word that no border splits: letters, digits, apostrophes, dots and colons between digits."""
         word = self.text[start:end]
-        if "'" in word:
+        if word.isascii() and "'" not in word:
+            self.found += [
+                Segment(token, start + left, start + right, kind if role is None else role)
+                for token, left, right, role in _leaves[word]
+            ]
+        elif "'" in word:
             self.apostrophe(start, end, kind)
-        elif word.isdigit():
+        else:
+            self.simple(start, end, kind)
+
+    def simple(self, start: int, end: int, kind: Kind) -> None:
+        """Add a word of letters and digits."""
+        word = self.text[start:end]
+        if word.isdigit():
             self.add(word, start, end, kind)
         elif word.isalpha() or MARK in self.shape[start:end]:
             self.letters(start, end, kind)
@@ -268,3 +341,49 @@ class _Cutter:
                 self.add(text[left:until], left, until, Kind.PAIR)
         for word in _KATAKANA_WORD.finditer(self.shape, start, end):
             self.add(text[word.start() : word.end()], *word.span(), Kind.WHOLE)
+
+
+class _Leaves(dict[str, tuple[tuple[str, int, int, Kind | None], ...]]):
+    """Cache the tokens of ASCII words that no border splits: token, place in the word, and what it is of it (None:
+    what the word is of the whole)."""
+
+    _SIZE, _LENGTH = 32_768, 40
+
+    def __missing__(self, word: str) -> tuple[tuple[str, int, int, Kind | None], ...]:
+        cutter = _Cutter(word)
+        cutter.simple(0, len(word), Kind.WORD)
+        found = tuple(
+            (token, start, end, None if kind is Kind.WORD else kind) for token, start, end, kind in cutter.found
+        )
+        if len(word) <= self._LENGTH:
+            if len(self) >= self._SIZE:
+                self.clear()
+            self[word] = found
+        return found
+
+
+class _LeafTokens(dict[str, tuple[str, ...]]):
+    """Cache the tokens alone of what `_Leaves` keeps."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if word.isdigit():
+            found: tuple[str, ...] = (bounded(word),)
+        elif word.islower() and word.isalpha():
+            found = (bounded(stem(word)),)
+        else:
+            found = tuple(token for token, *_ in _leaves[word])
+        if len(word) <= _Leaves._LENGTH:
+            if len(self) >= _Leaves._SIZE:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_leaves = _Leaves()
+_leaf_tokens = _LeafTokens()
+
+
+def forget_leaves() -> None:
+    """Forget the words that were cached."""
+    _leaves.clear()
+    _leaf_tokens.clear()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from amber.model.times import from_micros
-from amber.services.lines import FORMAT, Progress, Target, writing
+from amber.services.lines import FORMAT, FileOrStream, Moved, writing
 from amber.services.unit import Unit
 from amber.store.rows import Document, Head, to_object
 
@@ -43,7 +43,9 @@ def new_digest() -> blake2b:
     return blake2b(digest_size=DIGEST_SIZE)
 
 
-def export(unit: Unit, target: Target, *, overwrite: bool, on_progress: Callable[[Progress], None] | None) -> Exported:
+def export(
+    unit: Unit, target: FileOrStream, *, overwrite: bool, on_progress: Callable[[Moved], None] | None
+) -> Exported:
     """Answer ``Memory.export``."""
     digest, counted = new_digest(), Counter[str]()
     head, rows = Head(0, 0), 0
@@ -61,10 +63,10 @@ def export(unit: Unit, target: Target, *, overwrite: bool, on_progress: Callable
                 counted[row.collection] += 1
             write(line)
             if on_progress is not None and rows % STEP == 0:
-                on_progress(Progress(rows, total_of(head)))
+                on_progress(Moved(rows, total_of(head)))
         write(to_line({"amber": "end", "rows": rows, "digest": digest.hexdigest(), "head": head._asdict()}))
     if on_progress is not None:
-        on_progress(Progress(rows, rows))
+        on_progress(Moved(rows, rows))
     entries = head.position - head.horizon
     return Exported(unit.space, head.position, dict(counted), entries, rows, digest.hexdigest())
 

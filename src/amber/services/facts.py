@@ -8,7 +8,7 @@ from typing import Any
 from amber.errors import BadInput, Conflict, NotFound
 from amber.model import fact as rules
 from amber.model import succession as life
-from amber.model.batch import AtRevision, Expectation, NotPurged, Put
+from amber.model.batch import AtRevision, Expectation, NotPurged, Put, Unchanged
 from amber.model.bounds import check_int
 from amber.model.collection import Body, Record
 from amber.model.fact import FACTS, Fact
@@ -81,8 +81,11 @@ class Facts:
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
-        now = self._unit.now()
+        # a fact without a key is new most of the time: that is expected unread, and only when it is not so is it read
+        unread = self._unit.judges and key is None and (type is None or ephemeral)
         name = type if type is not None else self._types.name_of(value)
+        unread = unread and (name is None or ephemeral)
+        now = self._unit.ticks() if unread else self._unit.now()
         body = {
             "payload": to_payload(self._types.checked(name, value)),
             "key": optional_name("key", key),
@@ -100,6 +103,15 @@ class Facts:
         body["subject"] = rules.subject_of(body)
         dated = valid_from is not None or valid_until is not None
         ending = valid_from is None and valid_until is not None
+        if unread:
+            none = Unchanged(FACTS.name, "subject", (body["subject"],), 0, 0, body["valid_from"] + 1)
+            try:
+                return self._enter(
+                    life.decide_put((), body, [self._unit.new_id()], now, dated=dated), body, [none], operation
+                )
+            except Conflict as conflict:
+                if conflict.retry != "reread":
+                    raise
         return self._unit.retrying(lambda: self._put(body, now, dated, ending, operation))
 
     def _put(self, body: Body, now: int, dated: bool, ending: bool, operation: str | None) -> Fact:
@@ -110,19 +122,25 @@ class Facts:
             body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
         decision = life.decide_put(members, body, ids, now, dated=dated, ending=ending)
+        expected = [] if decision.commutes else [unchanged, *beside]
+        return self._enter(decision, body, expected, operation)
+
+    def _enter(
+        self, decision: life.Decision, body: Body, expected: Sequence[Expectation], operation: str | None
+    ) -> Fact:
         # ids of facts are never given twice, so a source that was ever forgotten is gone for good
         sources = tuple((FACTS.name, origin) for origin in body["derived_from"])
-        expectations: list[Expectation] = [NotPurged(sources, 0)] if sources else []
-        if not decision.commutes:
-            expectations += [unchanged, *beside]
+        expectations = [NotPurged(sources, 0), *expected] if sources else expected
+        # the id of a new fact names the attempt as well as any other
+        name = operation if operation is not None or decision.repeats or not self._unit.judges else decision.fact
         try:
-            receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=operation)
+            receipt = self._unit.commit(decision.writes, expectations, session=body["session"], operation=name)
         except NotFound as error:
             # an undo removed the fact that was to be repeated, after it was read
             raise Conflict(error.message, collection=FACTS.name, key=decision.fact) from error
         if receipt.repeated:
             return self._answer(receipt)
-        if any(decision.fact == each.key for each in members):
+        if decision.repeats:
             record = self._unit.get(FACTS, decision.fact)
             return Fact(record) if record is not None else self._answer(receipt)
         return Fact(Record(decision.fact, receipt.position or 0, receipt.position or 0, body))

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 
 from amber.errors import BadInput, NotFound, UndoConflict
 from amber.model.bounds import check_int, check_name
-from amber.model.collection import Record
 from amber.model.fact import FACTS, Fact
 from amber.model.history import Change, Diff, Difference, Entry, Trimmed, Undone
 from amber.model.label import LABELS, Label
 from amber.model.times import Duration, from_micros
 from amber.model.undo import comparable
 from amber.services.labels import Labels
-from amber.services.marks import Kind, Marks, marks_of
-from amber.services.past import entries_after, states_at
+from amber.services.marks import Kind, Marks
+from amber.services.past import changed_between, entries_after
 from amber.services.resolve import Moment, Resolved, resolve, trimmed
 from amber.services.retention import trim
 from amber.services.taking_back import take_back
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
-from amber.store.contract import LogEntry, LogQuery, Receipt
-
-__all__ = ["History", "Moment"]
+from amber.store.contract import MAX_PAGE, LogEntry, LogQuery, Receipt
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
 MAX_UNDO = 10_000
+#: Entries that are read at a time, when one looks for something that may lie far back.
+_CHUNK = 500
 
 
 class History:
@@ -47,28 +45,40 @@ class History:
         before: int | None = None,
         session: str | None = None,
         actor: str | None = None,
+        offset: int = 0,
     ) -> list[Entry]:
-        """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
+        """Give entries, newest first: those before position ``before``, of a session or actor when one is named.
+
+        To go through a log that others write to, pass the last position of a page as ``before``.
+
+        :param offset: pass over so many entries first; with both a session and an actor they are read all the same.
+        """
         check_limit(limit)
+        check_int("offset", offset, 0)
         if before is not None:
             check_int("before", before)
-        marks = self._marks()
-        return [self._entry(each, marks) for each in islice(self._newest(session, actor, before), limit)]
+        # the store finds by one name; when both are given, what is passed over is compared here too
+        passed = offset if session is not None and actor is not None else 0
+        found: list[LogEntry] = []
+        for chunk in self._newest(session, actor, before, offset=offset - passed, chunk=limit + passed):
+            found += chunk
+            if len(found) >= limit + passed:
+                break
+        return self._entries(found[passed : passed + limit])
 
     def get(self, position: int) -> Entry:
         """Give one entry.
 
         :raises NotFound: when the log has no such position.
         """
-        return self._entry(self._raw(position), self._marks())
+        return self._entries([self._raw(position)])[0]
 
     def of(self, fact: Fact | str, *, limit: int = 100) -> list[Entry]:
         """Give the entries that changed a fact, newest first; also of one that is gone."""
         key = fact.id if isinstance(fact, Fact) else fact
         if not isinstance(key, str) or not key:
             raise BadInput(f"Name a fact by its id, not {key!r}.", id=key)
-        marks = self._marks()
-        return [self._entry(each, marks) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
+        return self._entries(self._log(LogQuery(key=(FACTS.name, key), limit=limit)))
 
     def undo(
         self,
@@ -134,7 +144,7 @@ class History:
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
-        marks = self._marks()
+        marks = self._marks([entry])
         if marks.is_undone(entry):
             raise UndoConflict(f"Position {position} is undone already.", position=position)
         if marks.kind(entry) == "purge":
@@ -149,12 +159,15 @@ class History:
         if actor is not None:
             check_name("actor", actor)
         found: list[LogEntry] = []
-        marks = self._marks()
-        for entry in self._newest(session, actor if kind == "change" else None):
-            if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
-                found.append(entry)
-            if len(found) == n:
-                break
+        marks = self._marks([])
+        # most often the newest ones are what is asked for
+        for chunk in self._newest(session, actor if kind == "change" else None, chunk=n):
+            marks.learn(chunk)
+            for entry in chunk:
+                if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
+                    found.append(entry)
+                if len(found) == n:
+                    return found
         if not found:
             whose = "".join(f" of {name} {v!r}" for name, v in (("session", session), ("actor", actor)) if v)
             raise NotFound(f"There is nothing to {'undo' if kind == 'change' else 'redo'}{whose}.")
@@ -167,7 +180,10 @@ class History:
         made = [self._log(LogQuery(low=position, high=position + 1, limit=1)) for position in entry.undoes]
         return bool(made) and all(found and found[0].actor == actor for found in made)
 
-    def _newest(self, session: str | None, actor: str | None, before: int | None = None) -> Iterator[LogEntry]:
+    def _newest(
+        self, session: str | None, actor: str | None, before: int | None = None, *, offset: int = 0, chunk: int
+    ) -> Iterator[list[LogEntry]]:
+        """Give entries, newest first, in chunks that grow from the size that is wanted."""
         for what, name in (("session", session), ("actor", actor)):
             if name is not None:
                 check_name(what, name)
@@ -175,11 +191,12 @@ class History:
         # the store finds by one name; when both are given, the other one is compared here
         asked = None if session is not None else actor
         while True:
-            chunk = self._log(LogQuery(high=high, session=session, actor=asked, limit=50))
-            yield from (entry for entry in chunk if actor is None or entry.actor == actor)
-            if len(chunk) < 50:
+            size = min(chunk, MAX_PAGE)
+            found = self._log(LogQuery(high=high, session=session, actor=asked, limit=size, offset=offset))
+            yield [entry for entry in found if actor is None or entry.actor == actor]
+            if len(found) < size:
                 return
-            high = chunk[-1].position
+            high, offset, chunk = found[-1].position, 0, max(chunk, min(2 * chunk, _CHUNK))
 
     def _all_after(self, start: Resolved) -> list[LogEntry]:
         found = []
@@ -269,16 +286,9 @@ class History:
         first, last = self.resolve(start), self.resolve(end)
         if first > last:
             raise BadInput(f"The first moment (position {first}) is after the second ({last}); swap them.")
-        store, space = self._unit.store, self._unit.space
-        keys: dict[str, dict[str, None]] = {}
-        for entry in entries_after(store, space, first, last):
-            for change in entry.changes:
-                keys.setdefault(change.collection, {})[change.key] = None
-        others = {name: len(each) for name, each in sorted(keys.items()) if name != FACTS.name}
-        before, after = self._states(first), self._states(last)
+        changed = changed_between(self._unit.store, self._unit.space, FACTS.name, first, last)
         facts = []
-        for key in keys.get(FACTS.name, ()):
-            old, new = before(key), after(key)
+        for old, new in changed.states.values():
             if old is None and new is None:
                 continue
             if old is not None and new is not None:
@@ -289,15 +299,7 @@ class History:
                 facts.append(Difference("added", None, Fact(new)))
             elif old is not None:
                 facts.append(Difference("removed", Fact(old), None))
-        return Diff(first, last, tuple(facts), Counter(others))
-
-    def _states(self, position: int) -> Callable[[str], Record | None]:
-        store, space = self._unit.store, self._unit.space
-        changed: Mapping[str, Record | None] = states_at(store, space, FACTS.name, position)
-        return lambda key: changed[key] if key in changed else store.get(space, FACTS.name, key)
-
-    def _marks(self) -> Marks:
-        return marks_of(self._unit.store, self._unit.space)
+        return Diff(first, last, tuple(facts), Counter(changed.others))
 
     def _log(self, query: LogQuery) -> list[LogEntry]:
         return self._unit.store.log(self._unit.space, query)
@@ -313,6 +315,19 @@ class History:
                 raise trimmed(horizon, f"The entry at position {position}")
             raise NotFound(f"The log has no position {position}.", position=position)
         return found[0]
+
+    def _marks(self, entries: Iterable[LogEntry]) -> Marks:
+        store, space = self._unit.store, self._unit.space
+        marks = Marks(
+            lambda positions: self._log(LogQuery(positions=positions, limit=len(positions))),
+            lambda: store.horizon(space),
+        )
+        marks.learn(entries)
+        return marks
+
+    def _entries(self, found: Sequence[LogEntry]) -> list[Entry]:
+        marks = self._marks(found)
+        return [self._entry(each, marks) for each in found]
 
     def _entry(self, entry: LogEntry, marks: Marks) -> Entry:
         changes = tuple(

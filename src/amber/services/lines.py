@@ -20,17 +20,17 @@ FORMAT = 1
 #: A longer line is none of ours: the largest entry of a log is far below.
 MAX_LINE = 512 * 1024 * 1024
 
-Target = str | os.PathLike[str] | IO[Any]
+FileOrStream = str | os.PathLike[str] | IO[Any]
 
 
-class Progress(NamedTuple):
+class Moved(NamedTuple):
     """How far an export or load is, in rows; ``total`` is None when it is not known."""
 
     done: int
     total: int | None
 
 
-def is_path(given: Target) -> bool:
+def is_path(given: FileOrStream) -> bool:
     """Tell a path from a stream.
 
     :raises BadInput: when it is neither.
@@ -45,7 +45,7 @@ def is_path(given: Target) -> bool:
 
 
 @contextmanager
-def writing(target: Target, *, overwrite: bool) -> Iterator[Callable[[bytes], object]]:
+def writing(target: FileOrStream, *, overwrite: bool) -> Iterator[Callable[[bytes], object]]:
     """Give what writes bytes to a path (whole or not at all, compressed when it ends in ``.gz``) or to a stream."""
     if not is_path(target):
         yield _stream_writer(target)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ class Line(NamedTuple):
     problem: str | None = None
 
 
-def reading(source: Target) -> Iterator[Line]:
+def reading(source: FileOrStream) -> Iterator[Line]:
     """Give the lines of a path (compressed or not) or a stream.
 
     :raises NotFound: when there is no such file. :raises Unavailable: when it can not be opened.

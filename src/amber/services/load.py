@@ -10,7 +10,7 @@ import orjson
 
 from amber.errors import AmberError, BadInput, SchemaMismatch
 from amber.services.export import STEP, new_digest, to_line, total_of
-from amber.services.lines import FORMAT, Line, Progress, Target, reading
+from amber.services.lines import FORMAT, FileOrStream, Line, Moved, reading
 from amber.services.unit import Unit
 from amber.store.rows import KINDS, Head, Numbered, Row, from_object, to_object
 
@@ -48,7 +48,7 @@ class Loaded(NamedTuple):
         return not self.bad and not self.lost and not self.gone
 
 
-def load(unit: Unit, source: Target, *, on_progress: Callable[[Progress], None] | None) -> Loaded:
+def load(unit: Unit, source: FileOrStream, *, on_progress: Callable[[Moved], None] | None) -> Loaded:
     """Answer ``Memory.load``."""
     reader = _Reader(source, on_progress)
     loaded = unit.store.load(unit.space, reader.rows())
@@ -68,7 +68,7 @@ def load(unit: Unit, source: Target, *, on_progress: Callable[[Progress], None] 
 
 
 class _Reader:
-    def __init__(self, source: Target, on_progress: Callable[[Progress], None] | None) -> None:
+    def __init__(self, source: FileOrStream, on_progress: Callable[[Moved], None] | None) -> None:
         self._source, self._on_progress = source, on_progress
         self._digest, self._digested = new_digest(), False
         self._expected: str | None = None
@@ -100,7 +100,7 @@ class _Reader:
         if not self._ended:
             self.bad.append(BadLine(self._number + 1, "the file breaks off: its last line is missing"))
         if self._on_progress is not None:
-            self._on_progress(Progress(self._done, self._done))
+            self._on_progress(Moved(self._done, self._done))
 
     def intact(self) -> bool | None:
         """Tell whether all lines are those that were exported."""
@@ -108,7 +108,7 @@ class _Reader:
 
     def _report(self) -> None:
         if self._on_progress is not None:
-            self._on_progress(Progress(self._done, total_of(self._head) if self._head is not None else None))
+            self._on_progress(Moved(self._done, total_of(self._head) if self._head is not None else None))
 
     def _row(self, line: Line) -> Row | None:
         if not line.data.strip():

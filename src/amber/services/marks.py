@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
-from amber.store.contract import LOST, PURGE, Horizon, LogEntry, LogQuery, Store
+from amber.store.contract import LOST, PURGE, Horizon, LogEntry
 
 Kind = Literal["change", "undo", "redo", "purge", "lost"]
 
+#: How far the entries that others depend on are read together; longer chains are followed one by one.
+_LEVELS = 4
+
 
 class Marks:
-    """Which entries are changes, undos and redos, and which are taken back; each is worked out once."""
+    """Which entries are changes, undos and redos, and which are taken back; each is worked out once.
 
-    def __init__(self, read: Callable[[int], LogEntry | None], horizon: Callable[[], Horizon]) -> None:
-        self._read, self._horizon = read, horizon
+    :param read: gives entries by their positions, in any order. :param horizon: says where the log begins.
+    """
+
+    def __init__(self, read: Callable[[tuple[int, ...]], Iterable[LogEntry]], horizon: Callable[[], Horizon]) -> None:
+        self._read_many, self._horizon = read, horizon
+        self._known: dict[int, LogEntry] = {}
         self._undone: dict[int, bool] = {}
         self._kinds: dict[int, Kind] = {}
+
+    def learn(self, entries: Iterable[LogEntry]) -> None:
+        """Take entries to be asked about, and read together what decides about them."""
+        found = [*entries]
+        for _ in range(_LEVELS):
+            self._known.update((entry.position, entry) for entry in found)
+            # the newest undo most often decides
+            needed = {max(entry.undone_by) for entry in found if entry.undone_by}
+            needed.update(entry.undoes[0] for entry in found if len(entry.undoes) == 1)
+            needed.difference_update(self._known)
+            if not needed:
+                return
+            found = [*self._read_many(tuple(sorted(needed)))]
+
+    def _read(self, position: int) -> LogEntry | None:
+        """Give an entry; None when it was trimmed."""
+        known = self._known.get(position)
+        if known is None:
+            for known in self._read_many((position,)):
+                self._known[position] = known
+        return known
 
     def is_undone(self, entry: LogEntry) -> bool:
         """Tell whether an entry is taken back by one that is not taken back itself."""
@@ -60,13 +88,3 @@ class Marks:
                 kind = "redo"
             self._kinds[each.position] = kind
         return self._kinds[entry.position]
-
-
-def marks_of(store: Store, space: str) -> Marks:
-    """Give the marks of a log."""
-
-    def read(position: int) -> LogEntry | None:
-        found = store.log(space, LogQuery(low=position, high=position + 1, limit=1))
-        return found[0] if found else None
-
-    return Marks(read, lambda: store.horizon(space))

@@ -15,6 +15,8 @@ from amber.store.contract import MAX_PAGE, Cursor, Page
 class Overlaid(Unit, ABC):
     """Reads that see some documents as they are here, and all others as they are in the store."""
 
+    judges = False
+
     @abstractmethod
     def _seen(self, collection: str) -> dict[str, Record | None]:
         """Give the documents of a collection that are seen otherwise; None for one that is not there."""

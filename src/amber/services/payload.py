@@ -8,6 +8,8 @@ from amber.errors import BadInput, TooLarge
 from amber.model.fact import MAX_NESTING, MAX_PAYLOAD
 from amber.store.codec import encode
 
+#: A text that is within the bound however it is encoded.
+_SHORT = MAX_PAYLOAD // 8
 #: Stands in for lone surrogates, which no encoding of text can hold.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -28,6 +30,8 @@ def to_payload(value: Any) -> Any:
         asterisks and lose the value).
     :raises TooLarge: for a payload over ``MAX_PAYLOAD`` bytes or nested deeper than ``MAX_NESTING``.
     """
+    if type(value) is str and len(value) <= _SHORT:
+        return clean_text(value)
     if hasattr(value, "model_dump"):
         _check_dump(value.model_dump(), type(value).__name__)
         value = value.model_dump(mode="json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amber.errors import BadInput
+from amber.errors import BadInput, TooLarge
 from amber.model.bounds import check_int, check_key
 from amber.model.collection import Collection, Index, Order
 from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
@@ -124,9 +124,14 @@ def check_claim(collections: Mapping[str, Collection], queue: str, n: int, lease
 def check_log(query: LogQuery) -> None:
     """Check a question to the log."""
     check_limit(query.limit)
-    for value in (query.low, query.high):
+    check_int("offset", query.offset, 0)
+    if query.images not in ("both", "before", "none"):
+        raise BadInput(f"images must be both, before or none, not {query.images!r}.", images=query.images)
+    for value in (query.low, query.high, *(query.positions or ())):
         if value is not None:
             check_int("position", value)
+    if query.positions is not None and len(query.positions) > MAX_PAGE:
+        raise TooLarge(f"The log is asked for {MAX_PAGE} positions at most, not {len(query.positions)}.")
     for text in (*(query.key or ()), query.session, query.actor):
         if text is not None:
             check_key(text)

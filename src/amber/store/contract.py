@@ -92,8 +92,11 @@ class LogEntry(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high); newest first unless
-    ``reverse`` is False."""
+    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high), and only those named
+    by ``positions`` when it is not None; newest first unless ``reverse`` is False; without the first ``offset``.
+
+    ``images`` says how much of their changes is given: ``both`` images, only the one ``before`` (all others are None),
+    or ``none``, no changes at all."""
 
     low: int | None = None
     high: int | None = None
@@ -102,6 +105,9 @@ class LogQuery(NamedTuple):
     actor: str | None = None
     reverse: bool = True
     limit: int = 100
+    offset: int = 0
+    positions: tuple[int, ...] | None = None
+    images: Literal["both", "before", "none"] = "both"
 
 
 class Lease(NamedTuple):

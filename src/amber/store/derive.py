@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amber.errors import BadInput
-from amber.model.bounds import check_name
+from amber.model.bounds import check_name, is_plain
 from amber.model.collection import Body, Collection, Facets, Order
 from amber.model.where import field_entries
 
@@ -27,19 +27,24 @@ class Derived:
 
     def __init__(self, collection: Collection, body: Body, encoded: str, analyze: Analyze | None) -> None:
         self.encoded = encoded
-        self.columns: dict[str, Any] = {}
-        self.many: dict[str, list[tuple[tuple[Order, ...], Order]]] = {}
-        for field in collection.fields:
-            value = field.derive(body)
-            if field.many:
-                for item in value or ():
-                    check_order(collection, field.name, field.kind, item)
-                continue
+        columns: dict[str, Any] = {}
+        self.columns = columns
+        for name, kind, derive in collection.single:
+            value = derive(body) if derive is not None else body.get(name)
             if value is not None:
-                check_order(collection, field.name, field.kind, value)
-            self.columns[field.name] = value
-        for name in collection.many:
-            self.many[name] = collection.index_rows(collection.by_name[name], body)
+                if kind == "int":
+                    if type(value) is not int or not INT_LOW <= value < INT_HIGH:
+                        check_order(collection, name, kind, value)
+                elif type(value) is not str or not is_plain(value):
+                    check_order(collection, name, kind, value)
+            columns[name] = value
+        self.many: dict[str, list[tuple[tuple[Order, ...], Order]]] = {}
+        for field, indexes in collection.multiple:
+            items = field.derive(body) or ()
+            for item in items:
+                check_order(collection, field.name, field.kind, item)
+            for index in indexes:
+                self.many[index.name] = collection.index_rows(index, body) if items else []
         self.due: int | None = body.get(collection.queue.due) if collection.queue is not None else None
         if self.due is not None:
             check_order(collection, collection.queue.due if collection.queue is not None else "", "int", self.due)
@@ -58,12 +63,16 @@ class Derived:
                 tokens = analyze(text)
                 self.terms = Counter(tokens)
                 self.length = len(tokens)
-                if self.length > MAX_COUNT:
+                if self.length > MAX_COUNT and max(self.terms.values()) > MAX_COUNT:
                     self.terms = Counter({term: min(count, MAX_COUNT) for term, count in self.terms.items()})
                 self.facets = collection.search.facets(body)
 
 
 def check_order(collection: Collection, name: str, kind: str, value: Any) -> None:
+    """Check a value that an index orders by or looks up; None is none.
+
+    :raises BadInput: for another type than declared. :raises TooLarge: for a text over the bound.
+    """
     if value is None:
         return
     if kind == "int":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from amber.errors import BadInput, TooLarge
 from amber.model import batch as b
-from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name, check_text
+from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name, check_text, is_plain
 from amber.model.collection import Body, Collection
 from amber.store.arguments import check_equal, find_collection
 from amber.store.codec import encode
@@ -40,17 +40,19 @@ def prepare(
     check_int("at", batch.at)
     for target in batch.undoes:
         check_int("undoes", target, 1)
-    for name in ("actor", "reason", "session"):
-        check_text(name, getattr(batch, name))
+    check_text("actor", batch.actor)
+    check_text("reason", batch.reason)
+    check_text("session", batch.session)
     if len(batch.writes) > max_writes:
         raise TooLarge(f"A batch of {len(batch.writes)} writes is over the bound of {max_writes}; send several.")
     derived: list[Derived | None] = []
     total = 0
     for write in batch.writes:
-        if not isinstance(write, b.Write):
+        if type(write) not in b.WRITES:
             raise BadInput(f"A batch holds writes, not {write!r}.", write=write)
         collection = find_collection(collections, write.collection)
-        check_name("key", write.key, b.MAX_KEY)
+        if type(write.key) is not str or not write.key or not is_plain(write.key):
+            check_name("key", write.key, b.MAX_KEY)
         if isinstance(write, (b.Put, b.Append)):
             encoded = _encode_body(write.body)
             total += len(encoded) if encoded.isascii() else len(encoded.encode())
@@ -96,29 +98,29 @@ def _check_small(write: b.Write, collection: Collection) -> None:
 
 def _check_expectations(expectations: Iterable[b.Expectation], collections: Mapping[str, Collection]) -> None:
     for expectation in expectations:
-        if isinstance(expectation, b.NotPurged):
+        if isinstance(expectation, b.Unchanged):
+            collection = find_collection(collections, expectation.collection)
+            _check_group(expectation.size)
+            check_int("since", expectation.since)
+            index = check_equal(collection, expectation.by, expectation.equal)
+            check_order(collection, index.order, collection.columns[index.order].kind, expectation.low)
+        elif isinstance(expectation, b.NotPurged):
             _check_group(len(expectation.sources))
             check_int("since", expectation.since)
             for name, key in expectation.sources:
                 find_collection(collections, name)
                 check_key(key)
-            continue
-        if not isinstance(expectation, b.Expectation):
+        elif type(expectation) in b.EXPECTATIONS:
+            collection = find_collection(collections, expectation.collection)
+            check_key(expectation.key)
+            if isinstance(expectation, b.AtRevision):
+                check_int("revision", expectation.revision)
+            elif isinstance(expectation, b.Leased):
+                check_int("epoch", expectation.epoch)
+                if collection.queue is None:
+                    raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
+        else:
             raise BadInput(f"A batch expects expectations, not {expectation!r}.", expectation=expectation)
-        collection = find_collection(collections, expectation.collection)
-        if isinstance(expectation, b.Unchanged):
-            _check_group(expectation.size)
-            check_int("since", expectation.since)
-            index = check_equal(collection, expectation.by, expectation.equal)
-            check_order(collection, index.order, collection.columns[index.order].kind, expectation.low)
-            continue
-        check_key(expectation.key)
-        if isinstance(expectation, b.AtRevision):
-            check_int("revision", expectation.revision)
-        elif isinstance(expectation, b.Leased):
-            check_int("epoch", expectation.epoch)
-            if collection.queue is None:
-                raise BadInput(f"{collection.name} declares no queue.", collection=collection.name)
 
 
 def _check_group(size: int) -> None:

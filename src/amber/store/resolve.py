@@ -19,11 +19,13 @@ from amber.store.step import Step
 
 
 def resolve(
-    prepared: Prepared, collections: Mapping[str, Collection], load: Load, analyze: Analyze
+    prepared: Prepared, collections: Mapping[str, Collection], load: Load, analyze: Analyze, *, careful: bool = True
 ) -> tuple[list[Step], list[b.Reschedule]]:
     """Decide what becomes of each document, in the order of their first write.
 
     Unique values are listed on the steps and judged by the backend; expectations are judged before this is called.
+
+    :param careful: see whether appended documents exist; else they are taken for new, and the backend finds out.
 
     :raises Conflict, NotFound, LimitReached, Immutable, TooLarge: see ``Store.commit``.
     """
@@ -37,7 +39,8 @@ def resolve(
         place = (write.collection, write.key)
         step = steps.get(place)
         if step is None:
-            step = Step(collections[write.collection], write.key, load(write.collection, write.key))
+            new = not careful and isinstance(write, b.Append)
+            step = Step(collections[write.collection], write.key, None if new else load(write.collection, write.key))
             steps[place] = step
         _apply(step, write, derived)
 

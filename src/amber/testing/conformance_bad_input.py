@@ -266,6 +266,10 @@ class BadInputConformance(Conformance):
             "log, limit 0": lambda: store.log(SPACE, LogQuery(limit=0)),
             "log, limit -1": lambda: store.log(SPACE, LogQuery(limit=-1)),
             "log, limit 10,001": lambda: store.log(SPACE, LogQuery(limit=10_001)),
+            "log, other images": lambda: store.log(SPACE, LogQuery(images="after")),  # type: ignore[arg-type]
+            "log, offset -1": lambda: store.log(SPACE, LogQuery(offset=-1)),
+            "log, offset a text": lambda: store.log(SPACE, LogQuery(offset="1")),  # type: ignore[arg-type]
+            "log, position a text": lambda: store.log(SPACE, LogQuery(positions=("1",))),  # type: ignore[arg-type]
             "log, key surrogate": lambda: store.log(SPACE, LogQuery(key=(F, bad))),
             "log, session surrogate": lambda: store.log(SPACE, LogQuery(session=bad)),
             "log, low past 64 bits": lambda: store.log(SPACE, LogQuery(low=2**63)),

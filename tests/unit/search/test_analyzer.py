@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amber.search.analyzer import _GENERATION, _chunks, analyze, clear_cache, token_spans
+from amber.search.analyzer import _LONG, _SHORT, _chunks, analyze, clear_cache, token_spans
+from amber.search.words import _leaves
 
 AWKWARD = (
     "\ud83d lone \udc00",
@@ -30,7 +31,16 @@ AWKWARD = (
     "ｶﾞ",
     "a\u200d\u0301",
     "\x1c\x85",
+    "_+_",
+    "@_._",
+    "_/_#",
+    "a/_/b",
+    "x._.y",
+    ">\u0338-a",
 )
+
+#: What the rules of words, numbers, addresses and their neighbours are about.
+PUNCTUATION = "aB9_-.:/\\@#+&'\"()[]{}<>|`^→,;!?*=~$% \u0301\u0338é漢カ한ไ☺İ"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +121,7 @@ def test_a_new_line_separates(left: str, right: str) -> None:
     assert analyze(f"{left}\n{right}") == analyze(left) + analyze(right)
 
 
-@given(st.text())
+@given(st.text() | st.text(PUNCTUATION))
 @example(" ".join(AWKWARD))
 @example("\"Deployed,\" (HTTP) *bold* HTTPServer 'tis x' A. aB C++, C#. --x .net _y_ " + "z" * 65)
 @example("Å\u0301 ｶﾞｯ ㄱㅏ\u11a8 1½ 서울 don’t")
@@ -142,10 +152,15 @@ def test_the_cache_stays_bounded_and_right_when_it_turns_over() -> None:
     clear_cache()
     text = " ".join(f"w{number}" for number in range(70_000))
     assert analyze(text) == [f"w{number}" for number in range(70_000)]
-    assert len(_chunks) + len(_chunks.old) <= 2 * _GENERATION
+    assert len(_chunks) + len(_chunks.old) <= 2 * _SHORT[0]
+    longer = _chunks.longer
+    assert longer is not None
+    for n in range(2 * _LONG[0] + 2):
+        analyze(f"long_{n}_" * 6)
+    assert len(longer) + len(longer.old) <= 2 * _LONG[0]
+    assert _leaves
     clear_cache()
-    assert not _chunks
-    assert not _chunks.old
+    assert not any((_chunks, _chunks.old, longer, longer.old, _leaves))
 
 
 def test_threads_agree_with_one_thread() -> None:

@@ -37,12 +37,15 @@ OTHERS: list[tuple[str, Any, str | None]] = [
         "Claude Code prompt history",
     ),
     ("s.jsonl", {"type": "session", "id": "1", "timestamp": "x", "cwd": "/x"}, "pi session"),
-    ("m.jsonl", {"type": "relation", "from": "a", "to": "b", "relationType": "r"}, "MCP memory"),
-    ("m.jsonl", {"type": "entity", "name": "a", "entityType": "t", "observations": []}, "MCP memory"),
-    ("o.jsonl", {"instance_id": "i", "instruction": "x", "history": []}, "OpenHands"),
+    ("o.jsonl", {"instance_id": "i", "instruction": "x", "history": []}, "OpenHands evaluation"),
     ("r.jsonl", {"id": "i", "timestamp": "x", "instructions": None, "git": {}}, "old Codex rollout"),
-    ("p.jsonl", {"role": "user", "content": "hi"}, "plain messages"),
+    ("c.jsonl", {"uuid": "u", "name": "n", "chat_messages": []}, "Claude.ai export"),
+    ("g.jsonl", {"conversations": [{"from": "human", "value": "hi"}]}, "ShareGPT list"),
     ("x.jsonl", {"some": "thing"}, None),
+    ("messages.json", {"messages": {"hello": "Hallo"}}, None),
+    ("set.json", {"messages": [{"speaker": "ana", "text": "hi"}], "questions": []}, None),
+    ("x.jsonl", {"role": 7, "content": "x"}, None),
+    ("x.jsonl", {"type": "entity", "id": 7}, None),
 ]
 
 
@@ -53,36 +56,90 @@ def test_look_alikes_are_named(tmp_path: Path, name: str, record: Any, known_as:
     assert found.name == known_as
 
 
-DOCUMENTS: list[tuple[Any, str]] = [
-    ({"trajectory": [{"action": "ls"}], "history": [], "info": {}}, "SWE-agent trajectory"),
-    ({"environment": "swe_main", "trajectory": []}, "SWE-agent trajectory"),
-    ([{"id": 0, "source": "user", "action": "message", "args": {}}], "OpenHands"),
-    ([{"title": "t", "mapping": {}, "current_node": "n"}], "ChatGPT export"),
-    ([{"role": "system", "content": "x"}], "plain messages"),
-    ({"version": 1, "entries": [{"sessionId": "s"}], "originalPath": "/x"}, "Claude sessions-index"),
+SESSIONS: list[tuple[Any, str]] = [
+    ({"trajectory": [{"action": "ls"}], "history": [], "info": {}}, "swe-agent"),
+    ({"environment": "swe_main", "trajectory": []}, "swe-agent"),
+    ({"history": [{"role": "system", "content": "x"}]}, "swe-agent"),
+    ([{"id": 0, "source": "user", "action": "message", "args": {}}], "openhands"),
+    ([{"id": 0, "source": "environment", "observation": "null", "content": ""}], "openhands"),
+    ([{"title": "t", "mapping": {}, "current_node": "n"}], "chatgpt"),
+    ({"title": "t", "mapping": {}, "current_node": "n"}, "chatgpt"),
+    ([{"role": "system", "content": "x"}], "messages"),
+    ([7, {"role": "assistant", "tool_calls": []}], "messages"),
+    ([{"messages": [{"role": "user", "content": "x"}]}], "messages"),
+    ({"model": "m", "messages": [{"role": "user", "content": "x"}]}, "messages"),
+    ([{"role": "user", "content": "x"}, {"role": "user", "content": "<returncode>0</returncode>"}], "mini-swe-agent"),
+    ({"info": {"mini_version": "1.2"}, "messages": []}, "mini-swe-agent"),
+    ({"messages": [], "info": {}, "trajectory_format": "mini-swe-agent-1"}, "mini-swe-agent"),
 ]
 
 
-@pytest.mark.parametrize(("document", "known_as"), DOCUMENTS)
-@pytest.mark.parametrize("pretty", [True, False])
-def test_documents_are_named(tmp_path: Path, document: Any, known_as: str, pretty: bool) -> None:
+@pytest.mark.parametrize(("document", "known_as"), SESSIONS)
+@pytest.mark.parametrize("form", ["pretty", "compact", "one item a line", "marked"])
+def test_documents_are_told_apart_by_their_keys(tmp_path: Path, document: Any, known_as: str, form: str) -> None:
     path = tmp_path / "file"
-    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else 0))
-    found = detect(path)
+    raw = orjson.dumps(document, option=orjson.OPT_INDENT_2 if form == "pretty" else 0)
+    if form == "one item a line" and isinstance(document, list):
+        # the last line could be a line of JSON lines
+        raw = b"[\n" + b",\n".join(map(orjson.dumps, document)) + b"\n]"
+    path.write_bytes(b"\xef\xbb\xbf" + raw if form == "marked" else raw)
+    assert detect(path) == known_as
+
+
+@pytest.mark.parametrize(
+    ("record", "known_as"),
+    [
+        ({"type": "relation", "from": "a", "to": "b", "relationType": "r"}, "mcp-memory"),
+        ({"type": "entity", "name": "a", "entityType": "t", "observations": []}, "mcp-memory"),
+        ({"role": "user", "content": "hi"}, "messages"),
+        ({"messages": [{"role": "user", "content": "hi"}]}, "messages"),
+    ],
+)
+def test_lines_are_told_apart_by_their_keys(tmp_path: Path, record: Any, known_as: str) -> None:
+    assert detect(write(tmp_path / "f", "// a comment", "", "rubbish", record, record)) == known_as
+
+
+def test_an_index_is_named(tmp_path: Path) -> None:
+    index = {"version": 1, "entries": [{"sessionId": "s"}], "originalPath": "/x"}
+    found = detect(write(tmp_path / "sessions-index.json", index))
     assert isinstance(found, Refusal)
-    assert found.name == known_as
+    assert found.name == "Claude sessions-index"
+
+
+@pytest.mark.parametrize(("magic", "name"), [(b"PK\x03\x04rest", "zip archive"), (b"\x1f\x8brest", "gzip archive")])
+def test_archives_are_named_with_what_to_do(tmp_path: Path, magic: bytes, name: str) -> None:
+    (tmp_path / "f").write_bytes(magic)
+    assert detect(tmp_path / "f") == Refusal(name, f"this is a {name}: unpack it and import what is in it")
 
 
 def test_texts_and_empty_files(tmp_path: Path) -> None:
     path = tmp_path / ".aider.chat.history.md"
     path.write_text("> torn head\n\n# aider chat started at 2026-10-05 09:00:00\n\n#### hi  \n")
-    assert detect(path) == Refusal("aider history", "this is an aider chat history, which is not read yet")
+    assert detect(path) == "aider"
+    path.write_text("# aider chat started at noon\n")
+    assert isinstance(detect(path), Refusal)
     path.write_text("")
     assert detect(path) == Refusal(None, "the file is empty")
     path.write_text('{"type":"user","sess')
     found = detect(path)
     assert isinstance(found, Refusal)
     assert "only just begun" in found.reason
+
+
+def test_a_document_that_is_no_session_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "locomo.json"
+    path.write_bytes(
+        orjson.dumps([{"id": 1, "messages": [{"speaker": "ana", "text": "hi"}]}], option=orjson.OPT_INDENT_2)
+    )
+    assert detect(path) == Refusal(None, "it is a JSON document of no known session format")
+
+
+def test_a_document_may_be_longer_than_what_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b'[{"role": "system", "content": "' + b"x" * 9_000_000 + b'"}]')
+    assert detect(path) == "messages"
+    path.write_bytes(b'{"messages": [{"role": "system", "content": "' + b"x" * 9_000_000 + b'"}]}')
+    assert detect(path) == "messages"
 
 
 @pytest.mark.parametrize("agent", ["acompact-1b98b4", "aprompt_suggestion-9ff5f0", "aside_question-77"])
@@ -118,7 +175,7 @@ def test_discover_walks_folders_and_says_what_it_left_out(tmp_path: Path) -> Non
     assert found == [session, agent]
     assert left == {
         tmp_path / "broken.jsonl": "cannot be read: No such file or directory",
-        history: "this is Codex's prompt history, not a session",
+        history: "this is Codex's prompt history, not a session: the sessions are in ~/.codex/sessions",
         pseudo: "this is a pseudo-agent of Claude Code: it holds the compaction summary, which stands in the session itself",
     }
 

@@ -12,7 +12,7 @@ from amber.model.bounds import check_int
 from amber.model.collection import Collection
 from amber.store.arguments import check_claim, check_limit, check_selection
 from amber.store.codec import decode
-from amber.store.constraints import judge_unique, rule_of, ruled_groups
+from amber.store.constraints import judge_unique, rule_homes, rule_of, ruled_groups
 from amber.store.contract import LOST, PURGE, Lease, Purged, QueueState, Receipt, Selection
 from amber.store.derive import Analyze
 from amber.store.prepare import Prepared
@@ -30,7 +30,8 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         judge(space, collections, expectation)
     at = max(batch.at, space.time) if space.position else batch.at
     steps, moves = resolve(prepared, collections, space.load, analyze)
-    judge_unique(steps, collections, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
+    groups = ruled_groups(steps, rule_homes(collections.values()))
+    judge_unique(steps, groups, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
     logged = [step for step in steps if step.kind is not None]
     position = space.position + 1 if logged else space.position
     changes = [_change(step) for step in logged]
@@ -38,7 +39,7 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         space.apply(step, position)
     for move in moves:
         _move(space, move)
-    for collection, group, rule in ruled_groups(steps, collections):
+    for collection, group, rule in groups:
         space.relist(collection, group, rule)
     if not logged:
         return Receipt(None, batch.operation, at)

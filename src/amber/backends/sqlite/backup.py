@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from amber.backends.sqlite.connection import Connections, translate
+from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.translate import translate
 from amber.errors import Conflict, Unsupported
 from amber.store.contract import Copying
 from amber.store.faults import point

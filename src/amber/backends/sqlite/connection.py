@@ -9,38 +9,21 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from threading import RLock, local
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
-from amber.errors import (
-    AmberError,
-    BadInput,
-    Closed,
-    Corrupt,
-    NotFound,
-    SchemaMismatch,
-    TimedOut,
-    Unavailable,
-    Unsupported,
-)
-from amber.store.faults import point
+from amber.backends.sqlite import forks
+from amber.backends.sqlite.standing import Standing
+from amber.backends.sqlite.transaction import Call, Waiting, Work, plain, run
+from amber.backends.sqlite.translate import BUSY, code_of, translate, translated
+from amber.errors import BadInput, Closed, NotFound, Unavailable, Unsupported
 
 T = TypeVar("T")
 Execute = Callable[..., sqlite3.Cursor]
 Durability = Literal["off", "normal", "full"]
-
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_AWAY = {
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_READONLY: "the file is read-only",
-    sqlite3.SQLITE_IOERR: "the disk reports an error",
-    sqlite3.SQLITE_CANTOPEN: "the file can not be opened",
-    sqlite3.SQLITE_PERM: "access is not permitted",
-}
 
 
 class _Reader:
@@ -56,7 +39,7 @@ class _Reader:
         self.lock = RLock()
 
     def __del__(self) -> None:
-        self.connection.close()
+        forks.close(self.connection)
 
 
 class Connections:
@@ -88,21 +71,39 @@ class Connections:
         self._local = local()
         self._readers: WeakSet[_Reader] = WeakSet()
         self._closed = False
+        self._waiting = Waiting()
+        self.opening = RLock()
+        self.standing = Standing(self.path or Path())
         if isinstance(target, sqlite3.Connection):
             _check_borrowed(target)
             self.writer = target
         else:
-            _drop_inherited()
-            _opened.add(self)
-            if not create and not Path(target).exists():
-                raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
-            prepare_file(Path(target))
-            with translated(self.path):
-                self.writer = self._open(inspect)
+            forks.enter(self)
+            try:
+                if not create and not Path(target).exists():
+                    raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
+                prepare_file(Path(target))
+                with translated(self.path):
+                    self.writer = self._open(inspect)
+                self.standing.note()
+            finally:
+                self.opening.release()
 
     def _open(self, inspect: Callable[[sqlite3.Connection], object] | None = None) -> sqlite3.Connection:
+        try:
+            return self._connect(inspect)
+        except sqlite3.OperationalError as error:
+            self.standing.freeze(error)
+            return self._connect(inspect)
+
+    def _connect(self, inspect: Callable[[sqlite3.Connection], object] | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            str(self.path), timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.standing.target,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=self.standing.frozen,
         )
         try:
             if inspect is not None:
@@ -115,6 +116,8 @@ class Connections:
 
     def _configure(self, connection: sqlite3.Connection) -> None:
         execute = connection.execute
+        if self.standing.frozen:
+            return
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             execute("PRAGMA auto_vacuum = INCREMENTAL")
             execute("PRAGMA journal_mode = WAL")
@@ -132,15 +135,19 @@ class Connections:
                 work()
                 return
             except sqlite3.OperationalError as error:
-                if _code(error) not in _BUSY or time.monotonic() > end:
+                if code_of(error) not in BUSY or time.monotonic() > end:
                     raise
                 time.sleep(0.005)
 
     def check(self) -> None:
-        """Refuse work after close and in a forked child.
+        """Refuse work after close and in a forked child, and when the file is not the one that was opened.
 
-        :raises Closed: in both cases.
+        :raises Closed: in the first two cases. :raises Unavailable: in the third.
         """
+        self._check_process()
+        self.standing.check()
+
+    def _check_process(self) -> None:
         if self._closed:
             raise Closed("This memory was closed; open it again.")
         if os.getpid() != self.pid:
@@ -152,18 +159,18 @@ class Connections:
             found: _Reader = self._local.reader
         except AttributeError:
             self.check()
-            with translated(self.path):
+            with self.opening, translated(self.path):
                 found = _Reader(self._open())
-            self._local.reader = found
-            self._readers.add(found)
+                self._local.reader = found
+                self._readers.add(found)
         return found
 
     def own_reader(self) -> _Reader:
         """Give a reader for what takes longer than one call; it is closed with the others, or by the caller."""
         self.check()
-        with translated(self.path):
+        with self.opening, translated(self.path):
             made = _Reader(self._open())
-        self._readers.add(made)
+            self._readers.add(made)
         return made
 
     def read(self, work: Callable[[Execute], T]) -> T:
@@ -195,60 +202,73 @@ class Connections:
                     return plain(self.writer).execute(sql, values).fetchall()
             reader = self._reader()
             with reader.lock:
-                if self._closed or os.getpid() != self.pid:
+                if self._closed or os.getpid() != self.pid or self.standing.frozen:
                     self.check()
                 return reader.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
-    def write(self, work: Callable[[sqlite3.Cursor], T], name: str, *, keep: bool = True) -> T:
+    def write(self, work: Work[T], name: str, *, keep: bool = True) -> T:
         """Run a write as one transaction; any exception leaves nothing of it.
 
         :param name: prefix of the fault points passed here.
         :param keep: False rolls back at the end: a check that SQLite only lets writers make.
         """
         # checked before the lock too: a forked child may inherit it locked
-        self.check()
+        self._check_process()
         with self.lock:
             self.check()
             try:
                 nested = self.borrowed and self.writer.in_transaction
-                result = self._write(plain(self.writer), work, name, nested=nested, keep=keep)
+                return run(self.writer, work, name, nested=nested, keep=keep)
             except sqlite3.Error as error:
                 raise translate(error, self.path) from error
-            point(name + ":after-commit")
-            return result
 
-    def _write(
-        self, cursor: sqlite3.Cursor, work: Callable[[sqlite3.Cursor], T], name: str, *, nested: bool, keep: bool
-    ) -> T:
-        begun = False
+    def share(self, work: Work[T], careful: Work[T], name: str) -> T:
+        """Run a short write as one transaction, or together with those that other threads wait with.
+
+        :param careful: when ``work`` fails, this is run in its place after all of it was rolled back, and gives the
+            result or the error.
+        """
+        self._check_process()
+        if self.borrowed:
+            with self.lock, translated(self.path):
+                self.check()
+                return run(self.writer, work, name, careful=careful, nested=self.writer.in_transaction)
+        call = Call(work, careful)
+        self._waiting.add(call)
         try:
-            cursor.execute("SAVEPOINT amber" if nested else "BEGIN IMMEDIATE")
-            begun = True
-            point(name + ":begun")
-            result = work(cursor)
-            point(name + ":before-commit")
-            if keep:
-                cursor.execute("RELEASE amber" if nested else "COMMIT")
-            else:
-                _roll_back(cursor, nested)
-            return result
+            with self.lock:
+                if not call.done:
+                    self.check()
+                    self._waiting.lead(self.writer, call, name)
         except BaseException:
-            if begun or not nested:
-                _roll_back(cursor, nested)
+            # interrupted while it waited: nobody else shall begin it then
+            self._waiting.withdraw(call)
             raise
-        finally:
-            cursor.close()
+        if call.error is not None:
+            if isinstance(call.error, sqlite3.Error):
+                raise translate(call.error, self.path) from call.error
+            raise call.error
+        result: T = call.result
+        return result
+
+    def readers(self) -> list[_Reader]:
+        """Give the connections of threads (see ``forks``)."""
+        return list(self._readers)
+
+    def is_idle(self) -> bool:
+        """Tell whether no transaction is under way (see ``forks``)."""
+        connections = [reader.connection for reader in self._readers]
+        if not self._closed and hasattr(self, "writer"):
+            connections.append(self.writer)
+        return self._closed or not any(connection.in_transaction for connection in connections)
 
     def drop(self) -> None:
-        """Close the connections that the parent of this process opened, as far as none was in use at the fork."""
-        _opened.discard(self)
+        """Close the connections that the parent of this process opened; none was in use at the fork (see ``forks``)."""
         for reader in list(self._readers):
-            if reader.lock.acquire(blocking=False):
-                reader.connection.close()
-                reader.lock.release()
-        if not self._closed and hasattr(self, "writer") and not self.writer.in_transaction:
+            reader.connection.close()
+        if not self._closed and hasattr(self, "writer"):
             self.writer.close()
 
     def close(self) -> None:
@@ -263,40 +283,6 @@ class Connections:
                 with reader.lock:
                     reader.connection.close()
             self.writer.close()
-
-
-_opened: WeakSet[Connections] = WeakSet()
-
-
-def _drop_inherited() -> None:
-    """Close the idle connections that a fork brought along.
-
-    SQLite keeps one set of file locks for each process and takes those of an inherited connection, which the system
-    did not inherit, for held: a new connection beside it would hold none, and lose its commits when the parent closes.
-    """
-    for each in list(_opened):
-        if each.pid != os.getpid() and each.lock.acquire(blocking=False):
-            try:
-                each.drop()
-            finally:
-                each.lock.release()
-
-
-def _roll_back(cursor: sqlite3.Cursor, nested: bool) -> None:
-    # some errors (disk full, corrupt page) have rolled back already
-    if cursor.connection.in_transaction:
-        if nested:
-            cursor.execute("ROLLBACK TO amber")
-            cursor.execute("RELEASE amber")
-        else:
-            cursor.execute("ROLLBACK")
-
-
-def plain(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    """Give a cursor that yields tuples, whatever row factory the connection has."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    return cursor
 
 
 def _check_borrowed(connection: sqlite3.Connection) -> None:
@@ -331,38 +317,3 @@ def prepare_file(path: Path) -> None:
         raise BadInput(f"{str(path)!r} can not be a file name: {error}.", path=str(path)) from error
     except OSError as error:
         raise Unavailable(f"{str(path)!r} can not be made: {error.strerror}.", path=str(path)) from error
-
-
-@contextmanager
-def translated(path: Path | None) -> Iterator[None]:
-    """Turn the driver's errors into ours; not for hot paths."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
-    """Say what an error of the driver means for the caller."""
-    code, where = _code(error), f" ({path})" if path is not None else ""
-    if code in _BUSY:
-        return TimedOut(f"Another process or connection holds the write lock{where}: {error}. Nothing was written.")
-    if code in _AWAY:
-        return Unavailable(f"Nothing was written, {_AWAY[code]}{where}: {error}.")
-    if code == sqlite3.SQLITE_NOTADB:
-        return Corrupt(f"This is not a SQLite database{where}; name another file. {error}.")
-    if code == sqlite3.SQLITE_CORRUPT:
-        return Corrupt(f"The database is damaged{where}: {error}. Run verify, and restore a backup.")
-    if "no such table: amber_" in str(error):
-        return SchemaMismatch(f"The tables of this memory are gone{where}; were they rolled back? Open it again.")
-    if "no such module: fts5" in str(error):
-        return Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.")
-    if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
-        return Unsupported(f"The borrowed connection belongs to another thread: {error}")
-    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-        return Closed(f"The connection was closed: {error}")
-    return Unavailable(f"SQLite refused{where}: {error}.")

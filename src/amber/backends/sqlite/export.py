@@ -13,8 +13,10 @@ from typing import Any
 
 import orjson
 
-from amber.backends.sqlite.connection import Connections, Execute, translate
+from amber.backends.sqlite.connection import Connections, Execute
+from amber.backends.sqlite.declared import Declared
 from amber.backends.sqlite.schema import table
+from amber.backends.sqlite.translate import translate, translated
 from amber.model.collection import Collection, Order
 from amber.store.codec import decode
 from amber.store.moving import in_order
@@ -25,21 +27,24 @@ Run = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 _SPOOL = 16 * 1024 * 1024
 
 
-def rows(connections: Connections, collections: Mapping[str, Collection], space: str) -> Generator[Row, None, None]:
+def rows(
+    connections: Connections, collections: Mapping[str, Collection], declared: Declared, space: str
+) -> Generator[Row, None, None]:
     """Give the rows of a space as it is now."""
     if connections.borrowed:
-        return _spooled(connections, collections, space)
-    snapshot = _Snapshot(connections)
+        return _spooled(connections, collections, declared, space)
+    snapshot = _Snapshot(connections, declared)
     return snapshot.closing(_rows(snapshot.each, collections, space))
 
 
 class _Snapshot:
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, declared: Declared) -> None:
         self._connections = connections
         self._reader = connections.own_reader()
-        self._reader.connection.execute("BEGIN")
-        # the snapshot is taken by the first read
-        self._reader.connection.execute("SELECT 1 FROM amber_space").fetchone()
+        with translated(connections.path):
+            self._reader.connection.execute("BEGIN")
+            # the snapshot is taken by the first read
+            declared.check(self._reader.connection.execute)
 
     def each(self, sql: str, values: tuple[Any, ...]) -> Iterator[Any]:
         lock = self._reader.lock
@@ -64,11 +69,14 @@ class _Snapshot:
                 self._reader.connection.close()
 
 
-def _spooled(connections: Connections, collections: Mapping[str, Collection], space: str) -> Generator[Row, None, None]:
+def _spooled(
+    connections: Connections, collections: Mapping[str, Collection], declared: Declared, space: str
+) -> Generator[Row, None, None]:
     """Read all at once, since the caller goes on working with the connection, and hold it outside of memory."""
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL)  # noqa: SIM115
 
     def work(execute: Execute) -> None:
+        declared.check(execute)
         for row in _rows(execute, collections, space):
             file.write(orjson.dumps(to_object(row), option=orjson.OPT_APPEND_NEWLINE))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.declared import Declared
 from amber.backends.sqlite.load_end import finish
 from amber.backends.sqlite.load_rows import Loading, Prepared
 from amber.errors import AmberError
@@ -17,6 +19,8 @@ from amber.store.derive import Analyze
 from amber.store.intake import Intake
 from amber.store.moving import not_empty
 from amber.store.rows import Loaded, Numbered
+
+T = TypeVar("T")
 
 #: A chunk is written when it has so many rows, or so many bytes of JSON.
 _CHUNK_ROWS, _CHUNK_BYTES = 500, 4 * 1024 * 1024
@@ -27,19 +31,28 @@ _CLEARED = 500
 def load(
     connections: Connections,
     collections: Mapping[str, Collection],
+    declared: Declared,
     analyze: Analyze,
     space: str,
     rows: Iterable[Numbered],
 ) -> Loaded:
     """Fill a space that nobody wrote to."""
     name = space.encode() + b"\0" + secrets.token_bytes(8)
-    connections.write(lambda cursor: _begin(cursor, space, name), "load")
     intake = Intake(collections)
+
+    def checked(work: Callable[[sqlite3.Cursor], T], point: str) -> T:
+        def write(cursor: sqlite3.Cursor) -> T:
+            declared.check(cursor.execute)
+            return work(cursor)
+
+        return connections.write(write, point)
+
+    checked(lambda cursor: _begin(cursor, space, name), "load")
     try:
         _clear_dead(connections)
         for chunk in _chunks(rows, intake, collections, analyze):
-            connections.write(lambda cursor, c=chunk: Loading(cursor, name, collections, intake).take(c), "load")  # type: ignore[misc]
-        return connections.write(lambda cursor: finish(cursor, space, name, collections, intake), "load-end")
+            checked(lambda cursor, c=chunk: Loading(cursor, name, collections, intake).take(c), "load")  # type: ignore[misc]
+        return checked(lambda cursor: finish(cursor, space, name, collections, intake), "load-end")
     except BaseException:
         _abandon(connections, name)
         raise

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from amber.backends.sqlite.connection import Connections, plain
+from amber.backends.sqlite.connection import Connections
 from amber.backends.sqlite.read import Range
 from amber.backends.sqlite.schema import table
-from amber.backends.sqlite.write import Statements, Writing
+from amber.backends.sqlite.statements import Statements
+from amber.backends.sqlite.transaction import plain
+from amber.backends.sqlite.write import Writing
 from amber.errors import Unsupported
 from amber.model.collection import Collection
 from amber.model.where import canonical
@@ -38,7 +40,7 @@ def purge(
     if not keys:
         return Purged(0, 0, True)
     position += 1
-    writing = Writing(cursor, space, collections, statements)
+    writing = Writing(cursor, space, statements)
     documents = changes = 0
     for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
@@ -47,7 +49,7 @@ def purge(
             step = Step(collection, key, record)
             step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, writing.load))
             step.body, step.kind = None, "delete"
-            writing.write(step, position)
+            writing.rewrite(step, position)
         point("purge:document")
         place = (space, collection.name, key)
         if stays:
@@ -134,7 +136,10 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
     """
     connection = connections.writer
     if connections.borrowed and connection.in_transaction:
-        raise Unsupported("scrub needs to run outside your transaction; commit it first.")
+        raise Unsupported(
+            "scrub needs to run outside your transaction; commit it first. On a connection with autocommit=False there "
+            "is always one: set connection.autocommit = True while it runs."
+        )
     done = 0
     pages = -_STEP_PAGES
     while done < steps:
@@ -158,12 +163,14 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
                 return Scrubbed(done, False)
             with connections.lock:
                 plain(connection).execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+            point("scrub:vacuumed")
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
     with connections.lock:
         busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    point("scrub:emptied")
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.backup import keep_before
-from amber.backends.sqlite.connection import Connections, plain
+from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.declared import RAISE_TURN, digests
+from amber.backends.sqlite.transaction import plain
 from amber.errors import BadInput, NotFound, SchemaMismatch, Unsupported
 from amber.model.collection import Body, Collection, Index
 from amber.store.codec import decode
@@ -89,7 +91,7 @@ _RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
 
 
 def migrate(
-    connections: Connections, collections: Iterable[Collection], analyze: Analyze, analyzer: str
+    connections: Connections, collections: Sequence[Collection], analyze: Analyze, analyzer: str
 ) -> Path | None:
     """Bring the tables to this version of Amber, in one transaction.
 
@@ -97,14 +99,15 @@ def migrate(
     :raises SchemaMismatch: when the database was written by a newer Amber; it is left untouched.
     :raises Unsupported: when this SQLite has no FTS5.
     """
-    declared = {collection: _digest(collection, analyzer) for collection in collections}
+    names = digests(collections, analyzer)
+    declared = {collection: names[collection.name] for collection in collections}
     for collection in declared:
         _check_names(collection)
     connections.check()
     reader = plain(connections.writer)
     found = check_version(connections.writer)
-    digests = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
-    if found == VERSION and all(digests.get(each.name) == digest for each, digest in declared.items()):
+    there = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
+    if found == VERSION and all(there.get(each.name) == digest for each, digest in declared.items()):
         return None
 
     def work(cursor: sqlite3.Cursor) -> Path | None:
@@ -155,10 +158,6 @@ def _check_fts5(cursor: sqlite3.Cursor) -> None:
         )
 
 
-def _digest(collection: Collection, analyzer: str) -> str:
-    return collection.digest() + (f"/{analyzer}" if collection.search is not None else "")
-
-
 def current(cursor: sqlite3.Cursor) -> int:
     """Give the schema version of a database, 0 when it holds no memory yet."""
     if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'amber_meta'").fetchone() is None:
@@ -171,14 +170,17 @@ def _migrate(cursor: sqlite3.Cursor, old: int, declared: Mapping[Collection, str
     for statements in MIGRATIONS[old:]:
         for statement in statements:
             cursor.execute(statement)
-            point("migrate:step")
-    cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
-    digests = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
+            point("migrate:statement")
+    if old < VERSION:
+        cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
+        cursor.execute(RAISE_TURN)
+    there = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
     for collection, digest in declared.items():
-        if digests.get(collection.name) != digest:
+        if there.get(collection.name) != digest:
+            cursor.execute(RAISE_TURN)
             _declare(cursor, collection, analyze)
-            point("migrate:step")
             cursor.execute("INSERT OR REPLACE INTO amber_collection VALUES (?, ?)", (collection.name, digest))
+            point("migrate:declared")
 
 
 def _check_names(collection: Collection) -> None:
@@ -278,6 +280,7 @@ def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) ->
                 (space, collection.name, key, queue, derived.due),
             )
         documents, tokens = text.replace(cursor, space, collection.name, key, created, derived)
+        point("migrate:document")
         cursor.execute(
             "UPDATE amber_space SET documents = documents + ?, tokens = tokens + ? WHERE n = ?",
             (documents, tokens, space),

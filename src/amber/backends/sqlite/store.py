@@ -7,18 +7,24 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from amber.backends.sqlite import backup, export, load, purge, read, text, trim, write
-from amber.backends.sqlite.connection import Connections, Durability, Execute, translate, translated
-from amber.backends.sqlite.schema import by_name, check_version, migrate, table
+from amber.backends.sqlite.claim import claim
+from amber.backends.sqlite.connection import Connections, Durability, Execute
+from amber.backends.sqlite.declared import Declared, digests
+from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
+from amber.backends.sqlite.statements import Statements
+from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
+from amber.errors import Corrupt
 from amber.model.batch import MAX_WRITES, Batch
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.arguments import check_claim, check_limit, check_oldest, check_selection, find_collection
 from amber.store.codec import decode
+from amber.store.constraints import rule_homes
 from amber.store.contract import (
     LOST,
     PURGE,
@@ -47,6 +53,8 @@ from amber.store.contract import (
 from amber.store.derive import Analyze
 from amber.store.prepare import prepare
 from amber.store.rows import Loaded, Numbered, Row
+
+T = TypeVar("T")
 
 
 class SQLiteStore:
@@ -77,8 +85,10 @@ class SQLiteStore:
     ) -> None:
         self.collections: Mapping[str, Collection] = by_name(collections)
         self._analyze = analyze
-        self._statements = {name: write.Statements(each) for name, each in self.collections.items()}
+        self._homes = rule_homes(self.collections.values())
+        self._statements = {name: Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
+        self._declared = Declared(digests(self.collections.values(), analyzer), VERSION)
         self._connections = Connections(
             target,
             create=create,
@@ -97,7 +107,7 @@ class SQLiteStore:
         )
         try:
             #: where the data was copied to, when opening migrated them
-            self.migration_copy = migrate(self._connections, self.collections.values(), analyze, analyzer)
+            self.migration_copy = migrate(self._connections, [*self.collections.values()], analyze, analyzer)
         except sqlite3.Error as error:
             self._connections.close()
             raise translate(error, self._connections.path) from error
@@ -121,30 +131,34 @@ class SQLiteStore:
 
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
-        return self._connections.write(
-            lambda cursor: write.commit(
-                cursor,
-                prepared,
-                self.collections,
-                self._statements,
-                self._analyze,
-            ),
+        more = (prepared, self.collections, self._homes, self._statements, self._analyze, self._declared)
+        return self._connections.share(
+            lambda cursor: write.commit(cursor, *more, careful=False),
+            lambda cursor: write.commit(cursor, *more, careful=True),
             "commit",
         )
 
     def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
         names = check_claim(self.collections, queue, n, lease, now)
         number = self._number(space)
-        return self._connections.write(
-            lambda cursor: write.claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
-        )
+
+        def work(cursor: sqlite3.Cursor) -> list[Lease]:
+            self._declared.check(cursor.execute)
+            return claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now)
+
+        return self._connections.write(work, "claim")
 
     def purge(self, space: str, selection: Selection | Oldest, *, now: int, limit: int = 500) -> Purged:
         check_limit(limit)
         if isinstance(selection, Oldest):
             check_oldest(selection)
             upto, place = selection.upto, self._number(space)
-            return self._connections.write(lambda cursor: trim.trim(cursor, place, upto, limit), "trim")
+
+            def trimming(cursor: sqlite3.Cursor) -> Purged:
+                self._declared.check(cursor.execute)
+                return trim.trim(cursor, place, upto, limit)
+
+            return self._connections.write(trimming, "trim")
         check_selection(self.collections, selection)
         check_int("now", now)
         number = self._number(space)
@@ -152,6 +166,7 @@ class SQLiteStore:
             return Purged(0, 0, True)
 
         def work(cursor: sqlite3.Cursor) -> Purged:
+            self._declared.check(cursor.execute)
             position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
             return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
 
@@ -237,7 +252,7 @@ class SQLiteStore:
     ) -> Page:
         declared = find_collection(self.collections, collection)
         number, more = self._number(space), (where, group, after, limit, scan_limit)
-        return self._connections.read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
+        return self._read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
 
     def count(
         self,
@@ -291,7 +306,7 @@ class SQLiteStore:
         for term in terms:
             check_key(term)
         number = self._number(space)
-        return self._connections.read(lambda execute: text.stats(execute, number, terms))
+        return self._read(lambda execute: text.stats(execute, number, terms))
 
     def candidates(
         self,
@@ -303,7 +318,7 @@ class SQLiteStore:
         limit: int = 300,
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
+        return self._read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
@@ -326,12 +341,27 @@ class SQLiteStore:
             row[0] for row in self._connections.rows("SELECT name FROM amber_space WHERE position > 0 ORDER BY name")
         ]
 
+    def _read(self, work: Callable[[Execute], T]) -> T:
+        """Read by what was declared, when that is still so."""
+
+        def checked(execute: Execute) -> T:
+            self._declared.check(execute)
+            return work(execute)
+
+        return self._connections.read(checked)
+
     def verify(self, space: str | None = None) -> list[Problem]:
         if space is not None:
             check_name("space", space, MAX_SPACE)
-        rows = self._connections.rows("SELECT name, n FROM amber_space WHERE position > 0")
-        numbers = {name: n for name, n in rows if space is None or name == space}
-        return self._connections.write(
+        numbers: dict[str, int] = {}
+        unread: list[Problem] = []
+        try:
+            # one without a position is being loaded, or was never written to
+            rows = self._connections.rows("SELECT name, n FROM amber_space WHERE position > 0")
+            numbers = {name: n for name, n in rows if space is None or name == space}
+        except Corrupt as error:
+            unread.append(Problem("file", None, None, f"The spaces can not be listed: {error.message}"))
+        return unread + self._connections.write(
             lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify", keep=False
         )
 
@@ -348,11 +378,11 @@ class SQLiteStore:
 
     def export(self, space: str) -> Generator[Row, None, None]:
         check_name("space", space, MAX_SPACE)
-        return export.rows(self._connections, self.collections, space)
+        return export.rows(self._connections, self.collections, self._declared, space)
 
     def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
         check_name("space", space, MAX_SPACE)
-        return load.load(self._connections, self.collections, self._analyze, space, rows)
+        return load.load(self._connections, self.collections, self._declared, self._analyze, space, rows)
 
     def backup(
         self,

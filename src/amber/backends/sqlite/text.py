@@ -15,6 +15,7 @@ from heapq import nlargest
 from typing import Any
 
 from amber.backends.sqlite.connection import Execute
+from amber.errors import Corrupt
 from amber.model.collection import Facets
 from amber.store.arguments import check_candidates
 from amber.store.contract import Candidate, Clause, SearchFilter, TextStats
@@ -26,23 +27,35 @@ _BETWEEN = re.compile(r"[\x00-\x20\x7f]|^$")
 _CHUNK = 500
 
 
-def enter(cursor: sqlite3.Cursor, space: int, collection: str, key: str, position: int, derived: Derived) -> None:
-    """Make a document searchable; nothing when it has no text."""
-    if derived.terms is None:
-        return
-    facets = derived.facets
-    cursor.execute(
-        """INSERT INTO amber_doc (space, collection, key, position, length, at, sender, project, session, type)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (
-            *(space, collection, key, position, derived.length),
-            *(facets.at, facets.sender, facets.project, facets.session, facets.type),
-        ),
-    )
-    number = cursor.lastrowid
-    tokens, counts = pack(space, derived)
-    cursor.execute("INSERT INTO amber_text VALUES (?, ?, ?)", (number, tokens, counts))
-    cursor.execute("INSERT INTO amber_search (rowid, tokens) VALUES (?, ?)", (number, tokens))
+_DOC = """INSERT INTO amber_doc (id, space, collection, key, position, length, at, sender, project, session, type)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_TEXT = "INSERT INTO amber_text VALUES (?, ?, ?)"
+_SEARCH = "INSERT INTO amber_search (rowid, tokens) VALUES (?, ?)"
+
+
+def enter(
+    cursor: sqlite3.Cursor, space: int, collection: str, position: int, found: Sequence[tuple[str, Derived]]
+) -> None:
+    """Make documents with a text searchable; they are given by their key."""
+    if len(found) == 1:
+        key, derived = found[0]
+        cursor.execute(_DOC, (None, *_facets(space, collection, key, position, derived)))
+        number = cursor.lastrowid
+        tokens, counts = pack(space, derived)
+        cursor.execute(_TEXT, (number, tokens, counts))
+        cursor.execute(_SEARCH, (number, tokens))
+    elif found:
+        first = cursor.execute("SELECT ifnull(max(id), 0) + 1 FROM amber_doc").fetchone()[0]
+        packed = [(number, *pack(space, derived)) for number, (_, derived) in enumerate(found, first)]
+        rows = [(n, *_facets(space, collection, key, position, each)) for n, (key, each) in enumerate(found, first)]
+        cursor.executemany(_DOC, rows)
+        cursor.executemany(_TEXT, packed)
+        cursor.executemany(_SEARCH, [row[:2] for row in packed])
+
+
+def _facets(space: int, collection: str, key: str, position: int, derived: Derived) -> tuple[Any, ...]:
+    sender, project, session, type, at = derived.facets
+    return (space, collection, key, position, derived.length, at, sender, project, session, type)
 
 
 def pack(space: int, derived: Derived) -> tuple[str, bytes]:
@@ -84,7 +97,7 @@ def replace(
     if row is None:
         if derived is None or derived.terms is None:
             return 0, 0
-        enter(cursor, space, collection, key, position, derived)
+        enter(cursor, space, collection, position, [(key, derived)])
         return 1, derived.length
     if derived is None or derived.terms is None:
         withdraw(cursor, space, collection, key)
@@ -92,7 +105,7 @@ def replace(
     tokens, counts = pack(space, derived)
     if tokens != row[8] or counts != row[9]:
         withdraw(cursor, space, collection, key)
-        enter(cursor, space, collection, key, position, derived)
+        enter(cursor, space, collection, position, [(key, derived)])
         return 0, derived.length - row[1]
     facets = derived.facets
     new = (position, facets.at, facets.sender, facets.project, facets.session, facets.type)
@@ -205,4 +218,6 @@ def _load(execute: Execute, space: int, words: Sequence[str], best: list[int]) -
             if place >= 0:
                 held[term] = counts[text.count(" ", 0, place)]
         found[row[0]] = Candidate(row[1], row[2], row[3], row[4], held, Facets(*row[5:10]))
+    if len(found) < len(best):
+        raise Corrupt("A text that the search found is gone. Run verify, and restore a backup.")
     return [found[number] for number in best]

@@ -6,15 +6,23 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from amber.errors import BadInput
+from amber.pipeline.transcripts.aider import AiderReader, is_history_name
+from amber.pipeline.transcripts.chatgpt import ChatGPTReader
 from amber.pipeline.transcripts.claude import ClaudeReader
 from amber.pipeline.transcripts.codex import CodexReader
-from amber.pipeline.transcripts.detect import Refusal, detect
+from amber.pipeline.transcripts.detect import Refusal, Shape, detect, examine
+from amber.pipeline.transcripts.document import WHOLE
+from amber.pipeline.transcripts.mcp_memory import McpMemoryReader
+from amber.pipeline.transcripts.mini_swe_agent import MiniSweAgentReader
+from amber.pipeline.transcripts.openhands import OpenHandsReader
+from amber.pipeline.transcripts.plain import open_plain
 from amber.pipeline.transcripts.reader import Reader
-from amber.pipeline.transcripts.record import OnSkip
+from amber.pipeline.transcripts.record import Format, OnSkip
+from amber.pipeline.transcripts.swe_agent import SweAgentReader
 
 _LINES: Final = ".jsonl"
-# Formats of other tools: named when met, so that nobody wonders why they are missing.
-_OTHERS: Final = (".traj", ".json", "chat.history.md", "chat-history.md")
+_OTHERS: Final = (".traj", ".json")
 _NEVER_WALKED: Final = frozenset({".git", "node_modules"})
 
 
@@ -58,19 +66,50 @@ def _walk(folder: Path, leave_out: Callable[[Path, str], None]) -> Iterator[Path
     for root, folders, files in os.walk(folder, onerror=report):
         folders[:] = sorted(name for name in folders if name not in _NEVER_WALKED)
         for name in sorted(files):
-            if name.endswith((_LINES, *_OTHERS)):
+            if is_candidate(name):
                 yield Path(root, name)
 
 
-def open_session(path: str | Path, on_skip: OnSkip | None = None) -> Reader | Refusal:
+def is_candidate(name: str) -> bool:
+    """Tell by its name whether a file in a folder is looked at."""
+    return name.endswith((_LINES, *_OTHERS)) or is_history_name(Path(name))
+
+
+def open_session(path: str | Path, on_skip: OnSkip | None = None, *, whole: int = WHOLE) -> Reader | Refusal:
     """Give the reader of a session file, or the reason why it is none.
 
-    `on_skip` is told of every line that gives no message, while the messages are iterated.
+    `on_skip` is told of every line that gives no message, while the messages are iterated. A JSON document of more
+    than `whole` bytes is streamed. A file may hold several sessions: `Reader.sessions` gives them one by one.
 
     :raises OSError: the file cannot be read.
     """
     path = Path(path).expanduser()
-    found = detect(path)
-    if isinstance(found, Refusal):
-        return found
-    return ClaudeReader(path, on_skip) if found == "claude" else CodexReader(path, on_skip)
+    found = examine(path)
+    if isinstance(found.what, Refusal):
+        return found.what
+    try:
+        reader = _open(found.what, found.shape, path, on_skip, whole)
+        reader.check()
+    except BadInput as error:
+        return Refusal(found.what, error.message)
+    return reader
+
+
+def _open(what: Format, shape: Shape, path: Path, on_skip: OnSkip | None, whole: int) -> Reader:
+    if what == "claude":
+        return ClaudeReader(path, on_skip)
+    if what == "codex":
+        return CodexReader(path, on_skip)
+    if what == "aider":
+        return AiderReader(path, on_skip)
+    if what == "mcp-memory":
+        return McpMemoryReader(path, on_skip)
+    if what == "chatgpt":
+        return ChatGPTReader(path, on_skip, is_single=shape != "list", whole=whole)
+    if what == "openhands":
+        return OpenHandsReader(path, on_skip, whole=whole)
+    if what == "swe-agent":
+        return SweAgentReader(path, on_skip, place=("history",), whole=whole)
+    if what == "mini-swe-agent":
+        return MiniSweAgentReader(path, on_skip, place=() if shape == "list" else ("messages",), whole=whole)
+    return open_plain(path, on_skip, shape, whole)

@@ -20,14 +20,15 @@ MAX_LINE: Final = 64 * 1024 * 1024
 Json: TypeAlias = Any
 Record: TypeAlias = dict[str, Any]
 
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 _REPLACEMENT: Final = "\ufffd"
 
 
-def parse_json(raw: bytes | str) -> Json:
+def parse_json(raw: bytes | str, *, finite: bool = True) -> Json:
     """Parse JSON as leniently as a transcript needs.
 
-    Invalid UTF-8 and lone surrogates become U+FFFD; control characters may stand raw in strings.
+    Invalid UTF-8 and lone surrogates become U+FFFD; control characters may stand raw in strings. NaN and infinities
+    are an error, or None where a whole document would be lost for one of them (`finite=False`).
 
     :raises ValueError: this is not JSON.
     """
@@ -35,9 +36,10 @@ def parse_json(raw: bytes | str) -> Json:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    to_float = _to_float if finite else _to_float_or_none
     try:
         return _without_surrogates(
-            json.loads(text, strict=False, parse_int=_to_int, parse_float=_to_float, parse_constant=_to_float)
+            json.loads(text, strict=False, parse_int=_to_int, parse_float=to_float, parse_constant=to_float)
         )
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
@@ -72,6 +74,11 @@ def _to_float(digits: str) -> float:
     if not math.isfinite(value):
         raise ValueError("not a JSON number")
     return value
+
+
+def _to_float_or_none(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
 
 
 def _without_surrogates(value: Json) -> Json:
@@ -135,7 +142,7 @@ class LineReader:
                 self.bytes_read += len(raw)
                 number += 1
                 if number == 1:
-                    raw = raw.removeprefix(_BOM)
+                    raw = raw.removeprefix(BOM)
                 yield number, raw
                 if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
                     self._pass_over_rest(file)

@@ -8,7 +8,17 @@ user's role was written by a program.
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Format: TypeAlias = Literal["claude", "codex"]
+Format: TypeAlias = Literal[
+    "claude",
+    "codex",
+    "swe-agent",
+    "openhands",
+    "mini-swe-agent",
+    "messages",  # plain lists in the manner of OpenAI or Anthropic
+    "chatgpt",
+    "aider",
+    "mcp-memory",
+]
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 
@@ -63,7 +73,7 @@ class TranscriptMessage(NamedTuple):
     cwd: str | None
     branch: str | None
     line: int
-    """Line of the file, from 1."""
+    """Line of the file, or number of the record in a document, from 1."""
 
 
 class SessionInfo(NamedTuple):

@@ -20,6 +20,8 @@ _ANSI: Final = re.compile(
     r"|[PX^_][^\x1b]*\x1b\\"  # strings for devices
     r"|[ -/]*[0-~])"  # two-character sequences
 )
+# The year 5138 in seconds, 1973 in milliseconds.
+_MILLISECONDS: Final = 10**11
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The argument that says what a call does, first match wins: names used by Claude Code, Codex and common MCP servers.
@@ -124,6 +126,15 @@ def to_micros(stamp: object) -> int | None:
     except (ValueError, OverflowError):
         return None
     return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def from_epoch(stamp: object) -> int | None:
+    """Read a time given as a number: seconds since the epoch, or milliseconds where these would be far ahead."""
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float):
+        return None
+    seconds = stamp / 1000 if abs(stamp) > _MILLISECONDS else stamp
+    # years 1 to 9999, as everywhere; NaN is in no range
+    return round(seconds * 1_000_000) if -62_135_596_800 <= seconds < 253_402_300_800 else None
 
 
 def to_offset(stamp: object) -> str | None:
