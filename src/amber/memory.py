@@ -18,23 +18,28 @@ from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
 from amber.model.forget import Forgotten
+from amber.model.label import LABELS
 from amber.model.message import MESSAGES, SESSIONS
-from amber.model.times import Time, to_micros
+from amber.model.times import Time
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.buffer import BufferedUnit
+from amber.services.export import Exported, export
 from amber.services.facts import Facts
 from amber.services.forgetting import Forgetting
-from amber.services.history import History, Moment
+from amber.services.history import History
+from amber.services.lines import FileOrStream, Moved
+from amber.services.load import Loaded, load
 from amber.services.moment import PastUnit
 from amber.services.recall import Hit, recall
+from amber.services.resolve import Moment, resolve
 from amber.services.sessions import Sessions
 from amber.services.types import Types
 from amber.services.unit import Context, IdMaker, Unit, system_clock
-from amber.store.contract import Problem, Receipt, Scrubbed, Stats, Store
+from amber.store.contract import Copying, Problem, Receipt, Scrubbed, Stats, Store
 
 #: Everything that a memory keeps.
-COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS)
+COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS, LABELS)
 
 
 def open_store(
@@ -229,12 +234,13 @@ class Memory(View):
         return Transaction(context, self._types, reason, session, operation)
 
     def at(self, moment: Moment) -> View:
-        """Give the memory as it was known at a position of the log, or at a time; read-only.
+        """Give the memory as it was known at a position of the log, at a time, or at a label; read-only.
 
         This is log time: what had been written by then. What was valid then by what is known now is ``valid_at``.
+        :raises NotFound: for a label that is not there, and for what was trimmed, naming the oldest moment to be seen.
         """
-        time = None if isinstance(moment, int) else to_micros(moment, self._context.zone)
-        return View(PastUnit(self._context, self.history.resolve(moment), time), self._types)
+        position, time, _ = resolve(self._unit, moment)
+        return View(PastUnit(self._context, position, time), self._types)
 
     def import_sessions(
         self,
@@ -300,6 +306,58 @@ class Memory(View):
         :raises Unavailable: when the store can not be written now.
         """
         return self._forgetting.scrub()
+
+    def export(
+        self, target: FileOrStream, *, overwrite: bool = False, on_progress: Callable[[Moved], None] | None = None
+    ) -> Exported:
+        """Write all of this space as JSON lines, which ``load`` makes an equal memory of, on any store.
+
+        It is of one moment, whatever others write meanwhile, and holds nothing that was forgotten. Memory stays
+        bounded. A file appears whole or not at all, and only its owner may read it.
+
+        :param target: a path (compressed when it ends in ``.gz``), or a stream of bytes or text, which stays open.
+        :param overwrite: take the place of an existing file. :param on_progress: called now and then.
+        :raises Conflict: when the file exists. :raises Unavailable: when it can not be written.
+        """
+        return export(self._unit, target, overwrite=overwrite, on_progress=on_progress)
+
+    def load(self, source: FileOrStream, *, on_progress: Callable[[Moved], None] | None = None) -> Loaded:
+        """Make this space equal to the one that was exported: documents, history with positions and times, undo and
+        purge marks, labels, queues.
+
+        The space must be empty: nobody ever wrote to it. It appears as a whole at the end; a load that is broken off
+        leaves nothing, and is simply done again. Lines that can not be read are listed with their number, and the rest
+        goes in; a missing entry of the log is marked there as lost.
+
+        :param source: a path or stream of what ``export`` wrote.
+        :raises Conflict: when the space is not empty. :raises NotFound: when there is no such file.
+        :raises BadInput: when it is no export. :raises SchemaMismatch: when a newer Amber wrote it.
+        """
+        return load(self._unit, source, on_progress=on_progress)
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        """Copy the whole memory, all its spaces, to a file that ``open`` opens, while it is in use.
+
+        The copy has everything that was answered before the call, and appears whole and on the disk or not at all.
+
+        :param overwrite: take the place of an existing file. :param on_progress: called after each step.
+        :raises Unsupported: for a memory in process (export it), and inside a transaction of your connection.
+        :raises Conflict: when the file exists, or is the memory itself. :raises Unavailable: when it can not be
+            written.
+        """
+        self._store.backup(path, overwrite=overwrite, on_progress=on_progress)
+
+    @property
+    def migration_copy(self) -> Path | None:
+        """The copy of the file that was made because this opening changed its schema, beside the file and named after
+        the old version (``agent.db.schema-1``); None when there was no need. Remove it when all is well."""
+        return self._store.migration_copy
 
     def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

@@ -10,10 +10,12 @@ from amber.testing import (
     ImmutableConformance,
     LogConformance,
     LookupConformance,
+    MoveConformance,
     NetEffectConformance,
     PurgeConformance,
     QueueConformance,
     ReachConformance,
+    RetentionConformance,
     RuleConformance,
     ScanConformance,
     SearchConformance,
@@ -89,6 +91,14 @@ class TestPurge(PurgeConformance):
 
 
 class TestReach(ReachConformance):
+    pass
+
+
+class TestRetention(RetentionConformance):
+    pass
+
+
+class TestMove(MoveConformance):
     pass
 
 

@@ -24,6 +24,8 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert printed[3:6] == ["['ana@example.org']", "Berlin", "Porto"]
     assert printed[6:8] == ["Oslo", "Bergen"]
     assert printed[9] == "Bergen"
+    assert "Rome" in printed
+    assert printed[printed.index("Rome") + 1 :][:2] == ["True True", "0"]
     imported = [line for line in printed if line.startswith("imported")]
     assert [line.split()[1] for line in imported] == ["claude"] * 4 + ["codex"] * 2
     around = [line for line in printed if line.startswith("Message(")]

@@ -19,7 +19,7 @@ from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.errors import AmberError
 from amber.model import batch as b
-from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Named, Page, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Named, Oldest, Page, SearchFilter, Selection, Store
 from amber.testing.samples import COLLECTIONS, words
 
 F = "facts"
@@ -142,6 +142,7 @@ class TwoStores(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.look_at_everything()
+        self.move()
         for store in self.stores:
             store.close()
         self.folder.cleanup()
@@ -242,6 +243,11 @@ class TwoStores(RuleBasedStateMachine):
     def purge_name(self, space: str, part: Any, name: str) -> None:
         self.both("reach", space, Named(part, name))
         self.both("purge", space, Named(part, name), now=0, limit=2)
+
+    @rule(space=SPACES, upto=POSITIONS, limit=st.integers(1, 6))
+    def purge_oldest(self, space: str, upto: int, limit: int) -> None:
+        self.both("purge", space, Oldest(upto), now=0, limit=limit)
+        self.both("horizon", space)
 
     @rule(
         space=SPACES,
@@ -348,6 +354,16 @@ class TwoStores(RuleBasedStateMachine):
             )
             self.both("scan", space, F, "label", ("x",))
 
+    def move(self) -> None:
+        """Load crosswise what the stores export: the copies are equal to the originals."""
+        for space in ("main", "other"):
+            rows = self.compare(lambda store, name=space: list(store.export(name)))  # type: ignore[misc]
+            for store in self.stores:
+                loaded = store.load(f"copy of {space}", enumerate(rows))
+                assert (loaded.refused, loaded.lost, loaded.gone) == ((), (), ())
+                assert list(store.export(f"copy of {space}")) == rows
+                assert store.verify(f"copy of {space}") == store.verify(space)
+
     @staticmethod
     def _summary(store: Store, space: str) -> Any:
         return store.stats(space)._replace(bytes=None), sorted(store.verify(space), key=repr)
@@ -356,6 +372,7 @@ class TwoStores(RuleBasedStateMachine):
     def look_at_everything(self) -> None:
         self.both("spaces")
         for space in ("main", "other"):
+            self.both("horizon", space)
             self.both("log", space, LogQuery(limit=10_000))
             self.compare(partial(self._summary, space=space))
             for scan in SCANS:

@@ -8,7 +8,17 @@ from amber.errors import BadInput, TooLarge
 from amber.model.bounds import check_int, check_key, check_name
 from amber.model.collection import Collection, Index, Order
 from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
-from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, Named, SearchFilter, Selection
+from amber.store.contract import (
+    MAX_PAGE,
+    SCAN_LIMIT,
+    Clause,
+    Cursor,
+    LogQuery,
+    Named,
+    Oldest,
+    SearchFilter,
+    Selection,
+)
 from amber.store.derive import check_order
 
 #: A look-up asks the field index for this many of its conditions; any more are compared on the bodies.
@@ -186,3 +196,8 @@ def check_place(collection: Collection, selection: Selection, after: Cursor | st
         check_key(after.key)
     elif after is not None:
         check_key(after)
+
+
+def check_oldest(oldest: Oldest) -> None:
+    """Check how much of the log a purge was asked for."""
+    check_int("upto", oldest.upto, 0)

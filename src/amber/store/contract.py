@@ -2,26 +2,31 @@
 
 A store keeps *spaces*; nothing crosses their border. Three verbs change it: ``commit`` (services, always through a
 batch), ``claim`` (pollers) and ``purge`` (forgetting, finished by ``scrub``). Reads see every commit that was answered
-before they began, and never half of one. Positions of a space run 1, 2, 3 ... without a gap. All times are integer
-microseconds since the epoch, UTC, and come from the caller: a store reads no clock.
+before they began, and never half of one. Positions of a space run 1, 2, 3 ... without a gap; a purge of the oldest ones
+moves their beginning (see ``Horizon``). All times are integer microseconds since the epoch, UTC, and come from the
+caller: a store reads no clock.
 
 Any exception leaves nothing behind. Stores may be used from several threads; after a fork the child must open its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from amber.model.batch import Batch, Expectation
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.model.where import Where
 from amber.store.forgetting import Named as Named
+from amber.store.forgetting import Oldest as Oldest
 from amber.store.forgetting import Purged as Purged
 from amber.store.forgetting import Reach as Reach
 from amber.store.forgetting import Reached as Reached
 from amber.store.forgetting import Scrubbed as Scrubbed
 from amber.store.forgetting import Selection as Selection
+from amber.store.rows import Loaded, Numbered, Row
 
 ChangeKind = Literal["put", "append", "delete", "add"]
 
@@ -29,6 +34,8 @@ ChangeKind = Literal["put", "append", "delete", "add"]
 SCAN_LIMIT = 10_000
 #: The log entries of purges have operations that begin so; a batch can not.
 PURGE = "purge/"
+#: Entries that stand for what a load could not read have operations that begin so; a batch can not.
+LOST = "lost/"
 #: The largest page a read gives.
 MAX_PAGE = 10_000
 
@@ -134,6 +141,18 @@ class QueueState(NamedTuple):
     attempts: int
 
 
+class Horizon(NamedTuple):
+    """Where the log begins: ``position`` is the newest one whose entry was purged as one of the oldest (0: none was),
+    ``at`` was its time. The state at the horizon is the oldest that can still be worked out.
+
+    ``undos`` names, of the entries that are gone, those that were undos and are taken back by one that is left: so it
+    can still be told that the latter is a redo."""
+
+    position: int = 0
+    at: int = 0
+    undos: frozenset[int] = frozenset()
+
+
 class SearchFilter(NamedTuple):
     """What a search is narrowed by, before anything is ranked. ``project`` matches itself and what lies below it by
     whole segments; ``since`` and ``until`` bound ``at`` as a half-open range of microseconds."""
@@ -184,6 +203,13 @@ class Problem(NamedTuple):
     detail: str
 
 
+class Copying(NamedTuple):
+    """How far a backup is, in parts of one size."""
+
+    done: int
+    total: int
+
+
 class Stats(NamedTuple):
     """Size of a space: documents by collection, log entries, searchable documents and their tokens, bytes on disk (of
     the whole store; None where it has no file)."""
@@ -205,6 +231,7 @@ class Capabilities(NamedTuple):
     enlists: bool
     scrubs: bool
     max_writes: int
+    backs_up: bool = False
 
 
 class Store(Protocol):
@@ -212,6 +239,8 @@ class Store(Protocol):
 
     capabilities: Capabilities
     collections: Mapping[str, Collection]
+    #: The copy of all data that was made before this opening changed the schema; None when there was no need.
+    migration_copy: Path | None
 
     def commit(self, batch: Batch) -> Receipt:
         """Apply a batch: documents, what is derived from them and the log entry, all or nothing.
@@ -233,7 +262,7 @@ class Store(Protocol):
     def purge(
         self,
         space: str,
-        selection: Selection | Named,
+        selection: Selection | Named | Oldest,
         *,
         now: int,
         limit: int = 500,
@@ -248,6 +277,11 @@ class Store(Protocol):
         one that was deleted loses its images, one that stands elsewhere now loses its images and stays.
 
         A name is taken out of up to ``limit`` log entries, and their reasons with it.
+
+        ``Oldest`` forgets the beginning of the log instead: up to ``limit`` entries and about as many changes in one
+        transaction, oldest first. Documents stay as they are; positions begin after the horizon; undo marks on what is
+        left stay right; operations that are gone are not known any more, so that a repeated one would be applied
+        again. It takes no position of its own.
 
         :param expectations: what must be so, judged as those of a batch are.
         :raises Conflict, LeaseLost, SourcePurged: when an expectation does not hold; nothing was purged."""
@@ -340,10 +374,15 @@ class Store(Protocol):
         it for now, so that nobody misses what was answered already."""
 
     def position_at(self, space: str, at: int) -> int:
-        """Give the newest position whose time is not after ``at``; 0 when there is none."""
+        """Give the newest position whose time is not after ``at``; 0 when there is none, or when ``at`` lies before the
+        time of the horizon."""
+
+    def horizon(self, space: str) -> Horizon:
+        """Say where the log begins. Who follows the log and has not read up to the horizon starts anew."""
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
-        """Give log entries with their changes; empty when nothing matches."""
+        """Give log entries with their changes; empty when nothing matches. What lies at or below the horizon is not
+        there."""
 
     def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
         """Give the figures that ranking needs."""
@@ -376,6 +415,41 @@ class Store(Protocol):
 
     def stats(self, space: str) -> Stats:
         """Give the size of a space."""
+
+    def export(self, space: str) -> Generator[Row, None, None]:
+        """Give all that a space holds as rows, of one moment, whatever others write meanwhile: the head, documents
+        (rules before what they bind) by collection and key, log entries by position, purge marks, queue places,
+        departures. What can be derived is left out. Equal spaces give equal rows, on every store. Memory stays bounded
+        by the largest entry where the store is on disk. Close the iterator when it is not read to its end."""
+
+    def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
+        """Fill a space that nobody wrote to with the rows of an export, each given with a number of the caller's.
+
+        Taken in chunks, each atomic; the space appears as a whole at the end and not before. A load that was broken
+        off leaves nothing that anybody sees, and the next one into this space begins anew and clears it away. What can
+        not be taken is left out and told with its number. The order of rows does not matter.
+
+        A position without an entry is filled with one without changes whose operation begins with ``LOST``. A document
+        that the log has and the rows have not gets such an entry at the end, which says that it is gone: undoing that
+        brings back what the log knows of it.
+
+        :raises Conflict: when the space was written to, or another load into it began meanwhile; not to be retried.
+        """
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        """Copy the whole store, all its spaces, to a file, as it is when this is called; others go on writing.
+
+        The file appears whole and on the disk, or not at all.
+
+        :raises Unsupported: when the store has no files of its own (see ``Capabilities.backs_up``).
+        :raises Conflict: when there is such a file, unless it may be overwritten. :raises Unavailable: see ``commit``.
+        """
 
     def close(self) -> None:
         """Free what the store opened, and nothing that it was given. May be called again."""

@@ -27,9 +27,16 @@ class Named(NamedTuple):
     name: str
 
 
+class Oldest(NamedTuple):
+    """What to purge of the log: its entries up to and with a position."""
+
+    upto: int
+
+
 class Purged(NamedTuple):
     """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
-    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``.
+    readers learn that something is gone (None when nothing was, and for the oldest part of the log, where the horizon
+    tells). Call again with the same selection until ``done``.
     ``entries`` counts those that lost a name."""
 
     documents: int

@@ -10,7 +10,7 @@ from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name, chec
 from amber.model.collection import Body, Collection
 from amber.store.arguments import check_equal, find_collection
 from amber.store.codec import encode
-from amber.store.contract import PURGE
+from amber.store.contract import LOST, PURGE
 from amber.store.derive import Analyze, Derived, check_order
 
 
@@ -33,8 +33,10 @@ def prepare(
     """
     check_name("space", batch.space, MAX_SPACE)
     check_name("operation", batch.operation)
-    if batch.operation.startswith(PURGE):
-        raise BadInput(f"Operations that begin with {PURGE!r} are those of purges.", operation=batch.operation)
+    if batch.operation.startswith((PURGE, LOST)):
+        raise BadInput(
+            f"Operations that begin with {PURGE!r} or {LOST!r} are the store's own.", operation=batch.operation
+        )
     check_int("at", batch.at)
     for target in batch.undoes:
         check_int("undoes", target, 1)

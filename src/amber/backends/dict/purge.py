@@ -70,14 +70,14 @@ def _purge_name(space: Space, named: Named, now: int, limit: int) -> Purged:
         return Purged(0, 0, True)
     for entry in found[:limit]:
         cleared = entry._replace(reason=None, **{named.part: None})  # type: ignore[arg-type]
-        space.log[entry.position - 1] = cleared
+        space.log[space.place_of(entry.position)] = cleared
     _log(space, now)
     return Purged(0, 0, len(found) <= limit, space.position, len(found[:limit]))
 
 
 def _log(space: Space, now: int) -> None:
     position = space.position + 1
-    at = max(now, space.log[-1].at) if space.log else now
+    at = max(now, space.time) if space.position else now
     space.log.append(StoredEntry(position, f"{PURGE}{position}", at, None, None, None, (), []))
 
 
@@ -157,7 +157,7 @@ def _stands(space: Space, collection: Collection, selection: Selection, key: str
 def _images(space: Space, place: tuple[str, str]) -> Iterable[tuple[int, int]]:
     """Give the position and number of each change of a document that was not purged."""
     for position, number in space.places.get(place, {}).items():
-        if not space.log[position - 1].changes[number].purged:
+        if not space.entry(position).changes[number].purged:
             yield position, number
 
 
@@ -165,7 +165,7 @@ def _erase(space: Space, place: tuple[str, str], touched: set[int]) -> int:
     """Empty the log images of a document, and note in which entries."""
     images = list(_images(space, place))
     for position, number in images:
-        changes = space.log[position - 1].changes
+        changes = space.entry(position).changes
         changes[number] = changes[number]._replace(before=None, after=None, deltas=None, purged=True)
         touched.add(position)
     return len(images)
@@ -174,7 +174,7 @@ def _erase(space: Space, place: tuple[str, str], touched: set[int]) -> int:
 def _clear(space: Space, touched: set[int]) -> None:
     """Take the reason from entries that lost an image, and actor and session from those that have none left."""
     for position in touched:
-        entry = space.log[position - 1]._replace(reason=None)
+        entry = space.entry(position)._replace(reason=None)
         if all(change.purged for change in entry.changes):
             entry = entry._replace(actor=None, session=None)
-        space.log[position - 1] = entry
+        space.log[space.place_of(position)] = entry

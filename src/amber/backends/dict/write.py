@@ -12,7 +12,7 @@ from amber.model.collection import Collection
 from amber.store.arguments import check_claim
 from amber.store.codec import decode
 from amber.store.constraints import judge_unique, rule_homes, ruled_groups
-from amber.store.contract import Lease, QueueState, Receipt
+from amber.store.contract import LOST, PURGE, Lease, QueueState, Receipt
 from amber.store.derive import Analyze
 from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
@@ -27,7 +27,7 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         return first
     for expectation in batch.expectations:
         judge(space, collections, expectation)
-    at = max(batch.at, space.log[-1].at) if space.log else batch.at
+    at = max(batch.at, space.time) if space.position else batch.at
     steps, moves = resolve(prepared, collections, space.load, analyze)
     groups = ruled_groups(steps, rule_homes(collections.values()))
     judge_unique(steps, groups, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
@@ -55,8 +55,8 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
 
 def receipt(space: Space, operation: str) -> Receipt | None:
     """Give the first receipt of an operation."""
-    position = space.operations.get(operation)
-    return Receipt(position, operation, space.log[position - 1].at, repeated=True) if position is not None else None
+    position = space.operations.get(operation) if not operation.startswith((PURGE, LOST)) else None
+    return Receipt(position, operation, space.entry(position).at, repeated=True) if position is not None else None
 
 
 def _change(step: Step) -> StoredChange:

@@ -165,6 +165,14 @@ class Connections:
                 self._readers.add(found)
         return found
 
+    def own_reader(self) -> _Reader:
+        """Give a reader for what takes longer than one call; it is closed with the others, or by the caller."""
+        self.check()
+        with self.opening, translated(self.path):
+            made = _Reader(self._open())
+            self._readers.add(made)
+        return made
+
     def read(self, work: Callable[[Execute], T]) -> T:
         """Run several reads on one snapshot; ``work`` gets what runs a statement."""
         if self.borrowed:
