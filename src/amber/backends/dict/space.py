@@ -67,6 +67,8 @@ class Space:
         self.postings: dict[str, dict[Place, int]] = defaultdict(dict)
         self.texts: dict[Place, tuple[int, Facets]] = {}
         self.tokens = 0
+        #: the places of texts in order, and the position that they are right at
+        self.listed: tuple[int, list[Place]] = (0, [])
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
         self.places: dict[Place, list[int]] = defaultdict(list)

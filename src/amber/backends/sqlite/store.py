@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from amber.backends.sqlite import purge, read, text, write
+from amber.backends.sqlite import purge, read, search, write
 from amber.backends.sqlite.claim import claim
 from amber.backends.sqlite.connection import Connections, Durability, Execute
 from amber.backends.sqlite.schema import by_name, check_version, migrate, table
@@ -19,7 +19,14 @@ from amber.model.batch import MAX_WRITES, Batch
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_claim, check_limit, check_selection, find_collection
+from amber.store.arguments import (
+    check_claim,
+    check_limit,
+    check_selection,
+    check_text_changes,
+    check_texts,
+    find_collection,
+)
 from amber.store.codec import decode
 from amber.store.contract import (
     PURGE,
@@ -40,10 +47,14 @@ from amber.store.contract import (
     SearchFilter,
     Selection,
     Stats,
+    TextChanges,
+    TextPage,
     TextStats,
 )
 from amber.store.derive import Analyze
 from amber.store.prepare import prepare
+
+T = TypeVar("T")
 
 
 class SQLiteStore:
@@ -275,7 +286,7 @@ class SQLiteStore:
         for term in terms:
             check_key(term)
         number = self._number(space)
-        return self._connections.read(lambda execute: text.stats(execute, number, terms))
+        return self._connections.read(lambda execute: search.stats(execute, number, terms))
 
     def candidates(
         self,
@@ -287,7 +298,27 @@ class SQLiteStore:
         limit: int = 300,
     ) -> list[Candidate]:
         number = self._number(space)
-        return self._connections.read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
+        return self._connections.read(lambda execute: search.candidates(execute, number, clauses, filter, also, limit))
+
+    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
+        check_texts(after, limit)
+        number = self._number(space)
+        return self._read_settled(lambda execute, settled: search.texts(execute, number, after, limit, settled))
+
+    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
+        check_text_changes(since, limit)
+        number = self._number(space)
+        return self._read_settled(lambda execute, settled: search.text_changes(execute, number, since, limit, settled))
+
+    def _read_settled(self, work: Callable[[Execute, bool], T]) -> T:
+        """Run reads, and tell them whether all that they see is there to stay."""
+        connections = self._connections
+        if not connections.borrowed:
+            return connections.read(lambda execute: work(execute, True))
+        with connections.lock:
+            connections.check()
+            settled = not connections.writer.in_transaction
+            return connections.read(lambda execute: work(execute, settled))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
