@@ -6,10 +6,10 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test check format generate bench lock clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## Make or refresh .venv (the other targets do it by themselves)
 
@@ -23,15 +23,19 @@ demo: $(READY)  ## Show what Amber does
 test: $(READY)  ## Run the tests (ARGS="-k undo" for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
 
-check: $(READY)  ## Check format, lint, types and layers
+check: $(READY)  ## Check format, lint, types, layers and the generated code
 	$(PYTHON_IN_VENV) -m ruff format --check
 	$(PYTHON_IN_VENV) -m ruff check
 	$(PYTHON_IN_VENV) -m mypy
 	$(VENV)/bin/lint-imports
+	$(PYTHON_IN_VENV) -m scripts.generate_aio --check
 
 format: $(READY)  ## Format the code and mend what ruff can mend
 	$(PYTHON_IN_VENV) -m ruff format
 	$(PYTHON_IN_VENV) -m ruff check --fix
+
+generate: $(READY)  ## Write the async face (src/amber/aio.py) from the sync classes
+	$(PYTHON_IN_VENV) -m scripts.generate_aio
 
 bench: $(READY)  ## Run the benchmarks
 	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)

@@ -40,6 +40,10 @@ run recall --limit 1 "why did we choose advisory locks for the scheduler?"
 run recall --limit 1 "em que dia saem os deploys?"
 run recall --limit 1 "京都の運賃"
 
+say "A passage names its place: a session and the number of a message. What was said around it:"
+run sessions
+run show 9bd5f3dd:8 -C 1
+
 say "A fact that changes: the old value stays, dated. Said again, it is a mention and no second copy."
 run put --sender ana --key city Lisbon
 before=$(amber stats --json | sed 's/.*"position": *\([0-9]*\).*/\1/')

@@ -6,8 +6,10 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from tests.faces import HoppedStore
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
@@ -16,20 +18,26 @@ from amber.store.contract import Store
 from amber.testing import COLLECTIONS, MakeStore, words
 
 
-@pytest.fixture(params=["dict", "sqlite"])
+@pytest.fixture(params=["dict", "sqlite", "async-dict", "async-sqlite"])
 def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
-    """Give a maker of new stores, of each kind in turn."""
+    """Give a maker of new stores, of each kind in turn: called directly, and from an event loop through the hop."""
     threads = set(threading.enumerate())
     stores: list[Store] = []
+    hopped: list[HoppedStore] = []
 
     def make(collections: Iterable[Collection] = COLLECTIONS) -> Store:
-        if request.param == "dict":
+        if request.param.endswith("dict"):
             stores.append(DictStore(collections, analyze=words))
         else:
             stores.append(SQLiteStore(tmp_path / f"{len(stores)}.db", collections, analyze=words))
-        return stores[-1]
+        if not request.param.startswith("async"):
+            return stores[-1]
+        hopped.append(HoppedStore(stores[-1]))
+        return cast(Store, hopped[-1])
 
     yield make
+    for each in hopped:
+        each.end()
     for store in stores:
         store.close()
     assert set(threading.enumerate()) <= threads, "a thread is left"

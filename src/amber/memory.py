@@ -17,19 +17,21 @@ from amber.errors import BadInput, Closed
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
+from amber.model.forget import Forgotten
 from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import Time, to_micros
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.buffer import BufferedUnit
 from amber.services.facts import Facts
+from amber.services.forgetting import Forgetting
 from amber.services.history import History, Moment
 from amber.services.moment import PastUnit
 from amber.services.recall import Hit, recall
 from amber.services.sessions import Sessions
 from amber.services.types import Types
 from amber.services.unit import Context, IdMaker, Unit, system_clock
-from amber.store.contract import Problem, Receipt, Stats, Store
+from amber.store.contract import Problem, Receipt, Scrubbed, Stats, Store
 
 #: Everything that a memory keeps.
 COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS)
@@ -151,6 +153,7 @@ class Memory(View):
         self._closed = False
         super().__init__(Unit(context), Types())
         self.history = History(self._unit)
+        self._forgetting = Forgetting(self._unit)
 
     @classmethod
     def open(
@@ -185,7 +188,8 @@ class Memory(View):
             check_name("actor", actor)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
-        return cls(store, Context(store, name, clock, IdMaker(clock), zone, actor))
+        ids = IdMaker(clock, lambda: store.time(name))
+        return cls(store, Context(store, name, clock, ids, zone, actor))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False
@@ -257,6 +261,45 @@ class Memory(View):
         return import_sessions(
             self._unit, given, sender=sender, project=project, on_progress=on_progress, on_file=on_file
         )
+
+    def forget(
+        self,
+        *,
+        sender: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Forget a person, a session, or a project with all below it: for good, everywhere, with a receipt.
+
+        Gone are the documents with their images in the log and all that is derived from them (indexes, postings,
+        facts ``derived_from`` forgotten ones, however often again); what was deleted, superseded, expired or undone
+        before; and, after a scrub, the words in the raw files. With a session goes all that was said in it, by
+        whomever, its subagents' sessions and its facts; with a sender, the sessions that are recorded as theirs, and
+        facts of those that name neither sender nor project. Log entries lose the name where it stands as actor or
+        session, and their reason with the first image. What stays: ids of documents and operations, positions, times,
+        registered types, files that were imported, and copies that you made.
+
+        What was committed before the call began is gone when it returns; what others write meanwhile may stay. It
+        works in chunks, each of them atomic, and lets other writers in between; a call that was killed is finished by
+        the same call. No undo brings anything back.
+
+        :param dry_run: only count; the receipt has the numbers that the call itself would give.
+        :raises BadInput: unless exactly one scope is named.
+        :raises Conflict: when others go on deriving from what is forgotten faster than it goes; call again.
+        :raises Unavailable: when the store can not be written now; call again to go on.
+        """
+        return self._forgetting.forget(sender, session, project, dry_run=dry_run)
+
+    def scrub(self) -> Scrubbed:
+        """Remove what was forgotten from the raw files, of all spaces, as ``forget`` does at its end.
+
+        For when its receipt names something that remained, as the write-ahead log while another reader held it.
+        ``remaining`` of the answer names what is still left, and what to do about it.
+
+        :raises Unavailable: when the store can not be written now.
+        """
+        return self._forgetting.scrub()
 
     def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

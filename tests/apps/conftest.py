@@ -80,4 +80,5 @@ def imported(amber: Amber, examples: str) -> Amber:
 @pytest.fixture
 def environment(amber: Amber) -> dict[str, str]:
     """Give the environment of a new process that has the same memory."""
-    return {**os.environ, "PYTHONUTF8": "1"}
+    # a pager that waits for a key would wait for ever
+    return {**os.environ, "PYTHONUTF8": "1", "PAGER": "cat"}

@@ -120,8 +120,19 @@ def test_undo_does_not_overwrite_what_came_later(amber: Amber) -> None:
 def test_import_in_the_log(imported: Amber) -> None:
     shown = imported("log", "--limit", "100").out
     assert "+ 20 messages" in shown
-    assert "+ 28 messages of Shared rate limiter for the fare API" in shown
+    assert "+ 28 messages of d6cad1a0 Shared rate limiter for the fare API" in shown
+    # a subagent, and a session without a title
+    assert "+ 6 messages of 9bd5f3dd/b7e42d10\n" in shown
+    assert "+ 20 messages of 8d55e484\n" in shown
     assert "import of codex session" in shown
+
+
+def test_log_names_the_session_of_a_change(amber: Amber) -> None:
+    amber("put", "x", "--session", "s1", "--reason", "because")
+    amber("put", "y", "--session", "s2")
+    rows = [row.strip() for row in amber("log").out.splitlines()[1:]]
+    assert rows[1] == "session s2"
+    assert rows[3] == "because, session s1"
 
 
 def test_diff(moved: Amber) -> None:
@@ -180,6 +191,6 @@ def test_verify_finds_real_damage(amber: Amber) -> None:
 def test_every_command_is_there() -> None:
     from amber.cli.app import cli
 
-    wanted = "import recall put patch delete restore facts at log undo redo diff stats verify".split()
+    wanted = "import recall sessions show put patch delete restore facts at log undo redo diff forget scrub stats verify".split()
     assert list(cli.commands) == wanted
     assert all(isinstance(each, Command) for each in cli.commands.values())

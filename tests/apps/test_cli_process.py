@@ -29,10 +29,10 @@ def run(*words: str, env: dict[str, str], **options: object) -> subprocess.Compl
     return subprocess.run([*AMBER, *words], env=env, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def on_terminal(*words: str, env: dict[str, str], width: int = 80) -> str:
-    """Run a command on a terminal of some width and give all that it wrote."""
+def on_terminal(*words: str, env: dict[str, str], width: int = 80, height: int = 24) -> str:
+    """Run a command on a terminal of some size and give all that it wrote."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     with subprocess.Popen(
         [*AMBER, *words], stdin=theirs, stdout=theirs, stderr=theirs, env={**env, "TERM": "xterm"}
     ) as process:
@@ -171,6 +171,8 @@ def test_demo(amber: Amber, environment: dict[str, str], tmp_path: Path) -> None
         "in [tests]. We have a real Postgres",
         "Agreed, Postgres [advisory] [locks]",
         "às quintas",
+        "\tCity search in Japanese and Chinese\n",
+        "▌ Agreed, Postgres advisory locks",
         "2 mentions  city: Lisbon (ana)",
         "- city: Porto (ana)",
         "+ city: Porto (ana)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -111,7 +112,22 @@ def test_recall_finds_and_marks(imported: Amber) -> None:
     first, second = shown.splitlines()
     assert first.startswith("I have to correct myself: the [rate] [limit] of the [fare] [API] is 40 requests a minute")
     # Lisbon has summer time on that day
-    assert second.endswith("  prompt by me  2026-10-07 14:31  home/ana/atlas  d6cad1a0-1aed-4f42-b642-44167daf8c5a")
+    assert re.fullmatch(r"  d6cad1a0:0  \d+\.\d  prompt by me  2026-10-07 14:31  home/ana/atlas", second)
+
+
+def test_recall_leads_to_what_it_found(imported: Amber) -> None:
+    hit = imported.json("recall", "41 requests went out", "--limit", "1")["hits"][0]
+    assert hit["place"] == "d6cad1a0:17"
+    around = imported("show", hit["place"], "-C", "1").out
+    assert "17  14:33:38  Bash failed\n" in around
+    assert "E   AssertionError: 41 requests went out in the first minute\n" in around
+    assert "\n16  " in around
+    assert "\n15  " not in around
+    fact = imported.json("put", "the okapi is shy", "--session", "s1")["fact"]["id"]
+    shown = imported("recall", "okapi").out.splitlines()[1]
+    assert shown.startswith(f"  {fact}  ")
+    assert shown.endswith("  s1")
+    assert "place" not in imported.json("recall", "okapi")["hits"][0]
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ def test_case_1_a_scoped_delete_is_complete_and_narrow(memory: Memory) -> None:
     assert memory.facts.count(sender="ana", deleted=True) == 250
 
 
-def test_case_2_opened_again_it_is_all_there(sqlite_path: Path) -> None:
+def test_case_2_opened_again_it_is_all_there(open_at: Open, sqlite_path: Path) -> None:
     for expected in (0, 1_000, 1_000):
-        with Memory.open(sqlite_path) as memory:
+        with open_at(sqlite_path) as memory:
             assert memory.facts.count() == expected
             if not expected:
                 with memory.transaction() as tx:
@@ -84,9 +84,9 @@ def test_case_6_names_are_compared_to_the_letter(memory: Memory, one: str, other
         assert [hit.sender for hit in memory.recall("k", sender=name)] == [name]
 
 
-def test_case_7_many_writers_of_a_file_that_is_not_there_yet(sqlite_path: Path) -> None:
+def test_case_7_many_writers_of_a_file_that_is_not_there_yet(open_at: Open, sqlite_path: Path) -> None:
     workers.together(workers.many, str(sqlite_path), 8, 25)
-    with Memory.open(sqlite_path, space="acme") as memory:
+    with open_at(sqlite_path, space="acme") as memory:
         assert (memory.facts.count(), memory.history.position()) == (600, 200)
         assert memory.verify() == []
 

@@ -13,6 +13,7 @@ from amber.testing import (
     NetEffectConformance,
     PurgeConformance,
     QueueConformance,
+    ReachConformance,
     RuleConformance,
     ScanConformance,
     SearchConformance,
@@ -84,6 +85,10 @@ class TestSearch(SearchConformance):
 
 
 class TestPurge(PurgeConformance):
+    pass
+
+
+class TestReach(ReachConformance):
     pass
 
 

@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 
 from tests.crash import work
+from tests.crash.storm import Storm
 
 from amber.store.contract import LogQuery
 from amber.testing.crash import start
 from amber.testing.samples import SPACE
 
-ROUNDS = 15
+ROUNDS = 10
 
 
 def test_all_answered_commits_are_there(tmp_path: Path) -> None:
@@ -43,3 +44,9 @@ def test_all_answered_commits_are_there(tmp_path: Path) -> None:
             assert store.verify() == []
             assert len(store.log(SPACE, LogQuery(limit=10_000))) == position
     assert len(answered) >= ROUNDS
+
+
+def test_writers_that_do_everything_at_once(tmp_path: Path) -> None:
+    """The short form of ``scripts/crash.py``."""
+    storm = Storm(tmp_path / "memory.db", 2)
+    assert sum(storm.blow() for _ in range(3)) > 0

@@ -17,7 +17,8 @@ from amber.testing.samples import SPACE, Hand, placed, snapshot
 
 COMMIT = [point for point in faults.POINTS if point.startswith("commit:")]
 PURGE = [point for point in faults.POINTS if point.startswith("purge:")]
-MIGRATE = [point for point in faults.POINTS if point.startswith("migrate:")]
+#: Those that a new file and a changed declaration both pass; the others are killed at in test_points.py.
+MIGRATE = ["migrate:begun", "migrate:declared", "migrate:before-commit", "migrate:after-commit"]
 
 
 @pytest.fixture

@@ -76,6 +76,24 @@ def purge(path: str, way: str) -> None:
         store.purge(SPACE, selection, now=2_000_000_000_000_000)
 
 
+def claim(path: str) -> None:
+    """Claim what is due."""
+    with opened(path) as store:
+        store.claim(SPACE, "work", 10, lease=1_000, now=2_000_000_000_000_000)
+
+
+def scrub(path: str) -> None:
+    """Remove what a purge left from the raw file."""
+    with opened(path) as store:
+        store.scrub()
+
+
+def verify(path: str) -> None:
+    """Look whether everything agrees."""
+    with opened(path) as store:
+        store.verify()
+
+
 def create(path: str) -> None:
     """Make a new store."""
     opened(path).close()

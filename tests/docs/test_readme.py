@@ -26,4 +26,14 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert printed[9] == "Bergen"
     imported = [line for line in printed if line.startswith("imported")]
     assert [line.split()[1] for line in imported] == ["claude"] * 4 + ["codex"] * 2
-    assert any("[rate]" in line and "[limit]" in line for line in printed[-3:])
+    around = [line for line in printed if line.startswith("Message(")]
+    first = printed.index(around[0])
+    assert any("[rate]" in line and "[limit]" in line for line in printed[first - 8 : first])
+    assert len({line.partition("#")[0] for line in around}) == 1
+    place = [int(line.partition("#")[2].split()[0]) for line in around]
+    assert place == [*range(place[0], place[0] + 3)]
+    assert printed[first + 3 : first + 5] == ["Shared rate limiter for the fare API", "commit it"]
+    assert printed[first + 5].startswith("yes, start it empty.")
+    assert printed[-5].startswith("1  ")
+    assert printed[-4] == "  + city: Lisbon (ana)"
+    assert printed[-3:] == ["True {'facts': 1}", "()", "[]"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.services.stage import FACES, Open, SteppingClock, opener, target_of
+from tests.services.stage import FACES, OPEN, Open, SteppingClock, finish, opener, target_of
 
 from amber.memory import Memory
 
@@ -25,9 +27,33 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture(params=[*FACES])
 def open_memory(request: pytest.FixtureRequest, target: str, clock: SteppingClock) -> Iterator[Open]:
     """Give a maker of memories over one store."""
-    make = opener(target, clock, FACES[request.param])
+    threads, made = set(threading.enumerate()), list[Any]()
+
+    def face(memory: Memory) -> Memory:
+        made.append(FACES[request.param](memory))
+        return made[-1]  # type: ignore[no-any-return]
+
+    make = opener(target, clock, face)
     yield make
     make().close()
+    for memory in made:
+        finish(memory)
+    assert set(threading.enumerate()) <= threads, "a thread is left"
+
+
+@pytest.fixture(params=[*OPEN])
+def open_at(request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Give what opens a memory at a path, URL or connection, as ``Memory.open``, on each face."""
+    threads, made = set(threading.enumerate()), list[Any]()
+
+    def opened(*args: Any, **kwargs: Any) -> Memory:
+        made.append(OPEN[request.param](*args, **kwargs))
+        return made[-1]  # type: ignore[no-any-return]
+
+    yield opened
+    for memory in made:
+        finish(memory)
+    assert set(threading.enumerate()) <= threads, "a thread is left"
 
 
 @pytest.fixture

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.faces import async_face, async_open
+
 from amber.memory import Memory, View, open_store
+from amber.model.ids import make_id
 from amber.model.times import from_micros
 from amber.services.unit import Context, IdMaker
 
@@ -40,17 +44,35 @@ class StandingClock(SteppingClock):
         return self.now
 
 
+class NumberedIds(IdMaker):
+    """Make the same ids in every run: all of one time, numbered."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: START)
+        self._numbers = itertools.count(1)
+
+    def __call__(self) -> str:
+        return make_id(START, next(self._numbers))
+
+
 def iso(micros: int) -> str:
     return from_micros(micros).isoformat()
 
 
 def sync_face(memory: Memory) -> Memory:
-    """Give a memory as the tests use it. A face that must be awaited wraps it here, and runs the same bodies."""
+    """Give a memory as the tests use it; ``async_face`` wraps it, and runs the same bodies."""
     return memory
 
 
 #: By name; the tests run once for each.
-FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face}
+FACES: dict[str, Callable[[Memory], Memory]] = {"sync": sync_face, "async": async_face}
+#: How each face opens a memory.
+OPEN: dict[str, Open] = {"sync": Memory.open, "async": async_open}
+
+
+def finish(memory: Any) -> None:
+    """Close a memory of any face, and what its face made for it."""
+    getattr(memory, "end", memory.close)()
 
 
 def target_of(kind: str, folder: Path) -> str:

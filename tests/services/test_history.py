@@ -30,6 +30,45 @@ def test_pages_of_the_log(memory: Memory, open_memory: Open) -> None:
     assert memory.history.page(session="nobody") == []
 
 
+@pytest.mark.parametrize("choice", [{}, {"session": "even"}, {"actor": "other"}, {"session": "even", "actor": "other"}])
+def test_an_offset_passes_over_the_newest_entries(memory: Memory, open_memory: Open, choice: dict[str, str]) -> None:
+    other = open_memory(actor="other")
+    for number in range(60):
+        (memory if number % 3 else other).facts.put(number, session="even" if number % 2 == 0 else None)
+    memory.history.undo(last=3)
+    everything = memory.history.page(limit=100, **choice)  # type: ignore[arg-type]
+    for offset in (0, 1, 4, len(everything) - 1, len(everything), 200):
+        found = memory.history.page(offset=offset, limit=3, **choice)  # type: ignore[arg-type]
+        assert found == everything[offset : offset + 3]
+        before = everything[2].position
+        page = memory.history.page(offset=offset, before=before, limit=100, **choice)
+        assert page == everything[3 + offset :]
+    for wrong in (-1, "1", 1.0, 2**70):
+        with pytest.raises(BadInput):
+            memory.history.page(offset=wrong)  # type: ignore[arg-type]
+
+
+def test_a_page_reads_what_decides_about_its_entries_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        memory.facts.put(number)
+    for _ in range(20):
+        memory.history.undo(last=1)
+    memory.history.redo()
+    asked: list[Any] = []
+    log = memory._store.log
+
+    def counting(space: str, query: Any) -> Any:
+        asked.append(query)
+        return log(space, query)
+
+    monkeypatch.setattr(memory._store, "log", counting)
+    page = memory.history.page(limit=60)
+    # the undo that was taken back itself leaves its change as it was
+    assert [entry.position for entry in page if entry.is_undone] == [50, *range(30, 11, -1)]
+    assert [entry.kind for entry in page] == ["redo"] + ["undo"] * 20 + ["change"] * 30
+    assert len(asked) <= 4
+
+
 def test_an_entry_says_who_why_and_what(memory: Memory) -> None:
     with memory.transaction(reason="because", session="s") as tx:
         fact = tx.facts.put("x")

@@ -175,6 +175,31 @@ def nested(levels: int) -> Any:
     return value
 
 
+def test_a_fork_brings_only_what_is_new(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    get_many = memory._store.get_many
+    monkeypatch.setattr(
+        memory._store,
+        "get_many",
+        lambda *given: asked.append(len(given[2])) or get_many(*given),  # type: ignore[func-returns-value]
+    )
+    first = write(tmp_path / "first.jsonl", *claude_session(450))
+    fork = "99999999-2222-4333-8444-555555555555"
+    grown = write(tmp_path / "fork.jsonl", *[{**line, "sessionId": fork} for line in claude_session(650)])
+    assert [done.messages for done in take(memory, first)] == [450]
+    # nothing of a new session is looked for
+    assert asked == []
+    assert [(done.status, done.messages) for done in take(memory, grown)] == [("imported", 200)]
+    assert [message.seq for message in memory.sessions.iter_messages(fork)] == [*range(200)]
+    assert memory.sessions.get(fork).messages == 200
+    assert len(list(memory.sessions.iter_messages(SESSION))) == 450
+    assert [done.status for done in take(memory, first, grown)] == ["unchanged", "unchanged"]
+    # one that was cut short, in its last commit of 50, is completed
+    memory.history.undo(last=1, session=fork)
+    assert [done.messages for done in take(memory, grown)] == [50]
+    assert memory.verify() == []
+
+
 @pytest.mark.parametrize("odd", ["large", "deep"])
 def test_one_message_that_can_not_be_stored_costs_no_other(memory: Memory, tmp_path: Path, odd: str) -> None:
     content: Any = "x" * (9 * 1024 * 1024)

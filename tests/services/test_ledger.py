@@ -73,11 +73,11 @@ def test_r6_a_later_write_of_another_session_is_not_overwritten(memory: Memory) 
     assert memory.facts.get(key="x").value == {"x": 3}
 
 
-def test_r7_positions_go_on_after_opening_again(sqlite_path: Path) -> None:
+def test_r7_positions_go_on_after_opening_again(open_at: Open, sqlite_path: Path) -> None:
     for value in range(4):
-        with Memory.open(sqlite_path) as memory:
+        with open_at(sqlite_path) as memory:
             memory.facts.put(value, key="v", session="S")
-    with Memory.open(sqlite_path) as memory:
+    with open_at(sqlite_path) as memory:
         assert [entry.position for entry in memory.history.page()] == [4, 3, 2, 1]
         memory.history.undo(last=1, session="S")
         assert memory.facts.get(key="v").value == 2

@@ -11,11 +11,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.services.stage import START, StandingClock, everything, iso, opener, sync_face
+from tests.services.stage import FACES, START, NumberedIds, StandingClock, everything, finish, iso, opener, target_of
 
 from amber.errors import AmberError
 from amber.memory import Memory
-from amber.model.ids import make_id
 
 SESSIONS = ("s", "t")
 keys = st.none() | st.sampled_from(["k", "l"])
@@ -34,14 +33,15 @@ def hour(number: int) -> str:
 class Memories(RuleBasedStateMachine):
     """A step is done on both stores, with the same clock and the same ids; what it answers must be the same."""
 
+    faces: tuple[tuple[str, str], ...] = (("dict", "sync"), ("sqlite", "sync"))
+
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.clock = StandingClock()
         self.memories: list[Memory] = []
-        for target in ("memory:", str(Path(self.folder.name) / "amber.db")):
-            numbers = itertools.count(1)
-            made = opener(target, self.clock, sync_face)(new_id=lambda numbers=numbers: make_id(START, next(numbers)))
+        for kind, face in self.faces:
+            made = opener(target_of(kind, Path(self.folder.name)), self.clock, FACES[face])(new_id=NumberedIds())
             made.register("u", unique=("n",))
             self.memories.append(made)
         self.snapshots = {0: {}, 1: self.look()}
@@ -59,7 +59,7 @@ class Memories(RuleBasedStateMachine):
             except AmberError as error:
                 answers.append((type(error), error.message))
                 assert memory.history.position() == position
-        assert answers[0] == answers[1]
+        assert all(answer == answers[0] for answer in answers)
         self.clock.now += 1_000
         self.snapshots[self.memories[0].history.position()] = self.look()
         return answers[0]
@@ -162,7 +162,6 @@ class Memories(RuleBasedStateMachine):
 
     @invariant()
     def both_say_the_same(self) -> None:
-        one, other = self.memories
         for question in (
             lambda memory: everything(memory, SESSIONS),
             lambda memory: memory.history.page(limit=5),
@@ -172,7 +171,8 @@ class Memories(RuleBasedStateMachine):
             lambda memory: [(hit.id, hit.score, hit.snippet) for hit in memory.recall("tea coffee 1")],
             lambda memory: [memory.facts.find(key=key, session=s) for key in "kl" for s in (None, "s")],
         ):
-            assert question(one) == question(other)
+            answers = [question(memory) for memory in self.memories]
+            assert all(answer == answers[0] for answer in answers)
 
     @invariant()
     def a_key_has_one_value(self) -> None:
@@ -189,7 +189,7 @@ class Memories(RuleBasedStateMachine):
             assert memory.verify() == []
             for position, snapshot in self.snapshots.items():
                 assert everything(memory.at(position), SESSIONS) == snapshot
-            memory.close()
+            finish(memory)
         if hasattr(self, "folder"):
             self.folder.cleanup()
 
@@ -198,3 +198,13 @@ TestMemories = Memories.TestCase
 TestMemories.settings = settings(
     max_examples=120, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+class Awaited(Memories):
+    """The same on the async face, beside the sync one."""
+
+    faces = (("dict", "sync"), ("dict", "async"), ("sqlite", "async"))
+
+
+TestAwaited = Awaited.TestCase
+TestAwaited.settings = settings(TestMemories.settings, max_examples=20)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.services.stage import START, Open, SteppingClock, iso, opener, sync_face
+from tests.services.stage import FACES, START, Open, SteppingClock, finish, iso, opener
 
 from amber.errors import BadInput
 from amber.memory import Memory
@@ -140,8 +140,9 @@ def test_both_stores_find_the_same(
     rows: list[list[str]], questions: list[list[str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     found = []
-    for target in ("memory:", str(Path(tmp_path_factory.mktemp("r")) / "amber.db")):
-        memory = opener(target, SteppingClock(), sync_face)()
+    path = str(Path(tmp_path_factory.mktemp("r")) / "amber.db")
+    for target, face in (("memory:", "sync"), (path, "sync"), (f"{path}2", "async")):
+        memory = opener(target, SteppingClock(), FACES[face])()
         for row in rows:
             memory.facts.put(" ".join(row) or "-", sender=row[0] if row else None)
         found.append([
@@ -149,8 +150,8 @@ def test_both_stores_find_the_same(
             for question in questions
             for sender in (None, "tea")
         ])  # fmt: skip
-        memory.close()
-    assert found[0] == found[1]
+        finish(memory)
+    assert found[0] == found[1] == found[2]
 
 
 def test_spaces_do_not_mix(open_memory: Open) -> None:

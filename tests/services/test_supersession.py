@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.services.stage import DAY, START, Open, SteppingClock, iso, opener, sync_face, values
+from tests.services.stage import DAY, FACES, START, Open, SteppingClock, finish, iso, opener, values
 
 from amber.memory import Memory
 
@@ -172,13 +172,13 @@ class Oracle:
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_puts=st.lists(puts(), max_size=9), undone=st.integers(0, 3))
-@pytest.mark.parametrize("kind", ["dict", "sqlite"])
+@pytest.mark.parametrize("kind", ["dict", "sqlite", "async-sqlite"])
 def test_the_newest_put_that_covers_a_moment_holds(
     kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     target = "memory:" if kind == "dict" else str(tmp_path_factory.mktemp("s") / "amber.db")
     clock = SteppingClock()
-    memory = opener(target, clock, sync_face)()
+    memory = opener(target, clock, FACES["async" if kind.startswith("async") else "sync"])()
     oracle, snapshots = Oracle(), []
     for value, start, end in given_puts:
         snapshots.append((memory.history.position(), list(oracle.puts)))
@@ -198,7 +198,7 @@ def test_the_newest_put_that_covers_a_moment_holds(
         memory.history.undo(after=position)
         check(memory, oracle)
     assert memory.verify() == []
-    memory.close()
+    finish(memory)
 
 
 def check(memory: Memory, oracle: Oracle) -> None:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
+from tests.services.stage import OPEN, finish
+
 from amber.errors import AmberError
 from amber.memory import Memory
+from amber.services.unit import system_clock
 
 Work = Callable[..., Any]
 
@@ -33,8 +36,12 @@ def together(work: Work, path: str, count: int, *given: Any) -> list[Any]:
 def _run(work: Work, path: str, number: int, barrier: Barrier, answers: Any, given: tuple[Any, ...]) -> None:
     barrier.wait(timeout=60)
     try:
-        with Memory.open(path, space="acme", actor=f"p{number}") as memory:
+        # every other process is an async one
+        memory = OPEN["async" if number % 2 else "sync"](path, space="acme", actor=f"p{number}")
+        try:
             answer = work(memory, number, *given)
+        finally:
+            finish(memory)
     except AmberError as error:
         answer = error.code
     answers.put((number, answer))
@@ -66,6 +73,16 @@ def many(memory: Memory, number: int, times: int) -> int:
     return times
 
 
+def many_in_spaces(memory: Memory, number: int, times: int, spaces: int) -> int:
+    """Write to several spaces in turn, each writer beginning with another one."""
+    own = [Memory(memory._store, memory._context._replace(space=f"space{n}")) for n in range(spaces)]
+    for n in range(times):
+        with own[(n + number) % spaces].transaction(session=f"s{number}") as tx:
+            for part in range(3):
+                tx.facts.put(f"{number} {n} {part}", sender=f"s{number}")
+    return times
+
+
 def put_or_undo(memory: Memory, number: int, times: int) -> list[str]:
     """Say the same thing again and again, or take back whatever was said last."""
     outcomes = []
@@ -85,6 +102,21 @@ def supersede(memory: Memory, number: int, times: int) -> int:
     for n in range(times):
         memory.facts.put(f"{number}/{n}", key="k")
     return times
+
+
+def with_another_clock(memory: Memory, number: int, times: int) -> int:
+    """Supersede a value with a clock that is days off; each reads what it wrote, or what somebody wrote since."""
+    off = (number - 1) * 86_400_000_000
+    with Memory.open(_path_of(memory), space="acme", clock=lambda: system_clock() + off) as mine:
+        for n in range(times):
+            written = mine.facts.put(f"{number}/{n}", key="k")
+            found = mine.facts.get(key="k")
+            assert found.id == written.id or found.position > written.position
+    return times
+
+
+def _path_of(memory: Memory) -> str:
+    return str(memory._store._connections.path)  # type: ignore[attr-defined]
 
 
 def take_in(memory: Memory, number: int, path: str) -> list[tuple[str, int]]:

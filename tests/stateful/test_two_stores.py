@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.faces import HoppedStore
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.errors import AmberError
 from amber.model import batch as b
-from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Page, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Named, Page, SearchFilter, Selection, Store
 from amber.testing.samples import COLLECTIONS, words
 
 F = "facts"
@@ -132,7 +133,7 @@ class TwoStores(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="amber")
-        self.stores: tuple[Store, Store] = (
+        self.stores: tuple[Store, ...] = (
             DictStore(COLLECTIONS, analyze=words),
             SQLiteStore(Path(self.folder.name) / "memory.db", COLLECTIONS, analyze=words, durability="off"),
         )
@@ -157,7 +158,7 @@ class TwoStores(RuleBasedStateMachine):
                 answers.append(("answer", call(store)))
             except AmberError as error:
                 answers.append(("error", (type(error), error.details)))
-        assert answers[0] == answers[1], answers
+        assert all(answer == answers[0] for answer in answers), answers
         kind, answer = answers[0]
         return answer if kind == "answer" else None
 
@@ -227,6 +228,20 @@ class TwoStores(RuleBasedStateMachine):
     @rule(space=SPACES, group=GROUPS, now=SMALL, limit=st.integers(1, 4))
     def purge_group(self, space: str, group: Any, now: int, limit: int) -> None:
         self.both("purge", space, Selection(F, by=group[0], equal=group[1]), now=now, limit=limit)
+
+    @rule(space=SPACES, group=GROUPS, keys=st.lists(KEYS, max_size=4), limit=st.integers(1, 4))
+    def purge_with_eyes_open(self, space: str, group: Any, keys: list[str], limit: int) -> None:
+        selection = Selection(F, tuple(keys), group[0], group[1])
+        page = self.both("reach", space, selection, limit=limit)
+        while page is not None and page.cursor is not None:
+            page = self.both("reach", space, selection, after=page.cursor, limit=limit)
+        expected = [b.Unchanged(F, "label", ("x",), 0, 0)]
+        self.both("purge", space, selection, now=0, limit=limit, expectations=expected)
+
+    @rule(space=SPACES, part=st.sampled_from(["actor", "session"]), name=st.sampled_from(["ana", "s1"]))
+    def purge_name(self, space: str, part: Any, name: str) -> None:
+        self.both("reach", space, Named(part, name))
+        self.both("purge", space, Named(part, name), now=0, limit=2)
 
     @rule(
         space=SPACES,
@@ -354,6 +369,20 @@ class TwoStores(RuleBasedStateMachine):
                     self.both("queued", space, name, key)
 
 
+class HoppedStores(TwoStores):
+    """The same with both called through the hop of the async face, beside one that is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hopped = (HoppedStore(DictStore(COLLECTIONS, analyze=words)), HoppedStore(self.stores[1]))
+        self.stores = (self.stores[0], *(cast(Store, each) for each in self.hopped))
+
+    def teardown(self) -> None:
+        super().teardown()
+        for each in self.hopped:
+            each.end()
+
+
 TestTwoStores = TwoStores.TestCase
 TestTwoStores.settings = settings(
     max_examples=int(os.environ.get("AMBER_EXAMPLES", "150")),
@@ -362,3 +391,5 @@ TestTwoStores.settings = settings(
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+TestHoppedStores = HoppedStores.TestCase
+TestHoppedStores.settings = settings(TestTwoStores.settings, max_examples=20)

@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
-from amber.cli import exits, facts, finding, history, importing, putting, upkeep
+from amber.cli import exits, facts, finding, forgetting, history, importing, putting, sessions, showing, upkeep
 from amber.cli.base import Command, note, set_shared, shared_options
 from amber.cli.machine import to_json
 from amber.config import default_path
 from amber.errors import AmberError
+from amber.model.wording import clean
 
 
 class Group(click.Group):
@@ -105,7 +106,7 @@ def _report(as_json: bool, text: str, code: str, **more: Any) -> None:
     if as_json:
         note(to_json({"error": {"code": code, "message": line, **more}}, encoding=sys.stderr.encoding))
     else:
-        note(f"{click.style('error:', fg='red', bold=True)} {line}")
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {clean(line)}", err=True)
 
 
 @click.group(
@@ -134,6 +135,6 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _module in (importing, finding, putting, facts, history, upkeep):
+for _module in (importing, finding, sessions, showing, putting, facts, history, forgetting, upkeep):
     for _command in _module.COMMANDS:
         cli.add_command(_command)

@@ -13,6 +13,7 @@ from amber.cli.moments import LocalZone
 from amber.config import default_target, parse_target
 from amber.errors import BadInput, NotFound
 from amber.memory import Memory
+from amber.model.wording import clean
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +55,8 @@ pass_state = click.make_pass_decorator(State, ensure=True)
 
 def note(text: str) -> None:
     """Say something that is no part of the output."""
-    click.echo(text, err=True)
+    # it may quote what was recorded
+    click.echo(clean(text), err=True)
 
 
 def set_shared(context: click.Context, option: click.Parameter, value: Any) -> None:

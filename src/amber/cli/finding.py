@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from rich.padding import Padding
 from rich.text import Text
@@ -10,6 +12,7 @@ from amber.cli.base import Command, State, note, pass_state, scope_options
 from amber.cli.machine import emit, hit_json
 from amber.cli.moments import day_and_time
 from amber.cli.render import clean, make_console, show
+from amber.memory import Memory
 from amber.services.recall import Hit
 
 
@@ -47,7 +50,8 @@ def recall_command(
     """Find the facts and messages that answer a question best.
 
     No model is asked; any words will do, in any language. TIME is ISO 8601, in the local zone when it names none:
-    2026-10-05, 2026-10-05T14:00. Finding nothing is no failure: the exit code is 0.
+    2026-10-05, 2026-10-05T14:00. What stands first below a passage leads to it: 'amber show SESSION:N' for a message,
+    'amber facts ID' for a fact. Finding nothing is no failure: the exit code is 0.
     """
     asked = " ".join(question)
     with state.open() as memory:
@@ -63,8 +67,9 @@ def recall_command(
             valid_at=valid_at,
             limit=limit,
         )
+        places = _places(memory, hits)
     if state.json:
-        emit({"question": asked, "hits": [hit_json(each) for each in hits]})
+        emit({"question": asked, "hits": [hit_json(each, places.get(each.id)) for each in hits]})
     elif not hits:
         narrowed = any((sender, project, session, type, kind, since, until))
         note("nothing found" + ("; try it without the options that narrow it" if narrowed else "; try other words"))
@@ -72,7 +77,20 @@ def recall_command(
         for n, hit in enumerate(hits):
             if n:
                 show("")
-            show(_snippet(hit), Padding(_origin(hit), (0, 0, 0, 2)))
+            show(_snippet(hit), Padding(_origin(hit, places.get(hit.id)), (0, 0, 0, 2)))
+        said = [places[hit.id] for hit in hits if hit.kind == "message"]
+        if said and make_console().is_terminal:
+            note(f"what was said around it: amber show {said[0]}")
+
+
+def _places(memory: Memory, hits: Sequence[Hit]) -> dict[str, str]:
+    """Give where each hit stands, as 'amber show' takes it: the short name of the session, and the message's number."""
+    names = memory.sessions.short_names([hit.session for hit in hits if hit.session is not None])
+    return {
+        hit.id: f"{names[hit.session]}:{hit.item.seq}" if hit.kind == "message" else names[hit.session]
+        for hit in hits
+        if hit.session is not None
+    }
 
 
 def _snippet(hit: Hit) -> Text:
@@ -90,14 +108,15 @@ def _snippet(hit: Hit) -> Text:
     return text
 
 
-def _origin(hit: Hit) -> Text:
+def _origin(hit: Hit, place: str | None) -> Text:
     who = f"fact from {hit.source}" if hit.kind == "fact" else str(hit.item.kind).replace("_", " ")
     by = f" by {hit.sender}" if hit.sender else ""
     parts = [f"{hit.score:.1f}", f"{who}{by}", day_and_time(hit.at)]
-    parts += [each for each in (hit.project, hit.session) if each]
-    if hit.kind == "fact":
-        parts.append(hit.id)
-    return Text(clean("  ".join(parts)), style="dim", no_wrap=True, overflow="ellipsis")
+    # what leads further stands where a narrow terminal does not cut it off
+    place = (place if hit.kind == "message" else hit.id) or ""
+    parts += [each for each in (hit.project, hit.session if hit.kind == "fact" else None) if each]
+    lead = (f"{clean(place)}  ", "yellow")
+    return Text.assemble(lead, (clean("  ".join(parts)), "dim"), no_wrap=True, overflow="ellipsis")
 
 
 COMMANDS: tuple[click.Command, ...] = (recall_command,)

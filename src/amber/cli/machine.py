@@ -17,6 +17,7 @@ from amber.model.fact import FACTS, Fact
 from amber.model.history import Change, Diff, Entry
 from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import from_micros
+from amber.model.wording import escape
 from amber.services.listing import FactPage
 from amber.services.recall import Hit
 
@@ -34,9 +35,9 @@ def emit(document: Any, *, stream: bool = False) -> None:
 
 
 def to_json(document: Any, *, indent: int | None = None, encoding: str | None = "utf-8") -> str:
-    """Write JSON in the letters that the output can hold."""
+    """Write JSON in the letters that the output can hold, without any that a terminal acts on or that end a line."""
     plain = encoding is None or codecs.lookup(encoding).name != "utf-8"
-    return json.dumps(document, ensure_ascii=plain, indent=indent, default=_other)
+    return escape(json.dumps(document, ensure_ascii=plain, indent=indent, default=_other))
 
 
 def _other(value: Any) -> Any:
@@ -71,9 +72,9 @@ def page_json(page: FactPage) -> Body:
     return {"facts": [fact_json(each) for each in page], "cursor": page.cursor, "complete": page.complete}
 
 
-def hit_json(hit: Hit) -> Body:
-    """Give something found."""
-    return {**hit.to_dict(), "at": hit.at}
+def hit_json(hit: Hit, place: str | None = None) -> Body:
+    """Give something found; ``place`` is where a message stands, as ``amber show`` takes it."""
+    return {**hit.to_dict(), "at": hit.at, **({"place": place} if hit.kind == "message" else {})}
 
 
 def entry_json(entry: Entry) -> Body:

@@ -47,6 +47,18 @@ def brief(at: datetime) -> str:
     return text.removesuffix(" 00:00")
 
 
+def ago(at: datetime | None, now: datetime) -> str:
+    """Write a time by its distance: with the hour while it is less than a week ago, else the day."""
+    if at is None:
+        return ""
+    local, today = to_local(at), to_local(now)
+    days = (today.date() - local.date()).days
+    if not 0 <= days < 7:
+        return f"{local:%Y-%m-%d}"
+    day = {0: "today", 1: "yesterday"}.get(days, local.strftime("%a"))
+    return f"{day} {local:%H:%M}"
+
+
 def to_moment(text: str) -> Moment:
     """Read a position of the log or a time."""
     return int(text) if text.isascii() and text.isdigit() else text

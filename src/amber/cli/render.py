@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,15 +10,16 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from amber.model import wording
+from amber.model.wording import clean as clean
+from amber.model.wording import count as count
+
 #: A piped line is for grep and for other programs: it is not cut to a width that nobody looks at.
 _PIPED_WIDTH = 4_000
 #: The longest value in one line, on a terminal and piped.
 _SHOWN, _SHOWN_PIPED = 400, 2_000
 #: What the last column of a table gets at least, and what another one keeps.
 _LAST, _NARROW = 24, 4
-
-# What would move the cursor, change colours or turn the direction of the rest of the line.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -39,26 +38,24 @@ def show(*parts: RenderableType) -> None:
             console.print(part)
     text = capture.get()
     if not console.is_terminal:
-        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+        # only a line feed ends a line here: texts may hold others
+        text = "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
     click.echo(text, nl=False, color=console.color_system is not None)
 
 
-def clean(text: str) -> str:
-    """Replace the characters that a terminal would act on."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def one_line(text: str, limit: int | None = None) -> str:
-    """Give a text as one line, cut with an ellipsis."""
-    bound = limit if limit is not None else (_SHOWN if make_console().is_terminal else _SHOWN_PIPED)
-    # enough for the line is enough of a text of a megabyte
-    line = clean(" ".join(text[: 20 * bound].split()))
-    return line if len(line) <= bound and len(text) <= 20 * bound else line[: bound - 1] + "…"
+    """Give a text as one line, cut with an ellipsis; without a limit, as long as fits what it is shown on."""
+    return wording.one_line(text, limit if limit is not None else bound())
+
+
+def bound() -> int:
+    """Give the longest value in one line."""
+    return _SHOWN if make_console().is_terminal else _SHOWN_PIPED
 
 
 def value_line(value: Any, limit: int | None = None) -> str:
     """Give a JSON value as one line: a text as it is, all else as JSON."""
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), limit)
+    return wording.value_line(value, limit if limit is not None else bound())
 
 
 def table(
@@ -98,11 +95,6 @@ def _width(text: Text) -> int:
 def lines(*each: Text) -> Text:
     """Put texts below each other in one cell."""
     return Text("\n").join(each)
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """Write a number with its noun."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def size(n: int) -> str:

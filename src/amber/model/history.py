@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from amber.model.collection import Body
+from amber.model.describing import entry_text
 from amber.model.fact import Fact
 
 
@@ -25,7 +26,7 @@ class Change(NamedTuple):
 
 class Entry(NamedTuple):
     """One commit: who changed what, when and why. ``undoes`` names the entries it took back; ``is_undone`` tells that
-    it is taken back itself."""
+    it is taken back itself. ``str(entry)`` says it in words."""
 
     position: int
     at: datetime
@@ -37,6 +38,15 @@ class Entry(NamedTuple):
     undoes: tuple[int, ...]
     is_undone: bool
     changes: tuple[Change, ...]
+
+    @property
+    def text(self) -> str:
+        """The entry in words, for people: a line with its position, time (UTC), actor and reason, then one line for
+        each changed fact and the number of other documents. Cut to a few lines, free of control characters."""
+        return entry_text(self)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Undone(NamedTuple):

@@ -6,6 +6,8 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_LETTERS, _RANDOM_LETTERS = 11, 9
 RANDOM_BITS = 5 * _RANDOM_LETTERS
 RANDOM_BYTES = -(-RANDOM_BITS // 8)
+#: The latest time that a clock may tell an id, in the year 3111; from then on ids only count.
+LATEST_ID = (1 << 5 * _TIME_LETTERS) - (1 << 44)
 
 
 _PAIRS = [one + other for one in _LETTERS for other in _LETTERS]

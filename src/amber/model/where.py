@@ -13,6 +13,7 @@ and a backslash ``\\\\``; or a tuple of segments. Objects are walked by key, lis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import Any
@@ -69,7 +70,13 @@ def _split(path: str) -> list[str]:
 
 def path_text(path: Path) -> str:
     """Write a path as the one text that names it; a long one as its digest."""
-    return _bounded(".".join(segment.replace("\\", "\\\\").replace(".", "\\.") for segment in path))
+    return _bounded(".".join(map(_escaped, path)))
+
+
+def _escaped(segment: str) -> str:
+    if "." in segment or "\\" in segment:
+        return segment.replace("\\", "\\\\").replace(".", "\\.")
+    return segment
 
 
 def parse_where(where: Mapping[Any, Any] | None) -> Where:
@@ -132,6 +139,21 @@ def canonical(value: Any) -> str:
     return _canonical(value, 0)
 
 
+def canonical_list(values: Iterable[Any], depth: int = 1) -> str:
+    """Write several JSON values as ``canonical`` writes a list of them."""
+    return "[" + ",".join(_members(values, depth)) + "]"
+
+
+def _members(values: Iterable[Any], depth: int) -> list[str]:
+    # most members are texts or nothing
+    return [
+        ("s" + encode_basestring(value) if value is not None else "n")
+        if value is None or type(value) is str
+        else _canonical(value, depth)
+        for value in values
+    ]
+
+
 def _canonical(value: Any, depth: int) -> str:
     if value is None:
         return "n"
@@ -150,20 +172,15 @@ def _canonical(value: Any, depth: int) -> str:
     if depth > 200:
         raise BadInput("The value is nested deeper than 200 levels.")
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join([_member(item, depth + 1) for item in value]) + "]"
+        return canonical_list(value, depth + 1)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadInput("The keys of an object must be texts.", value=value)
-        items = (encode_basestring(key) + ":" + _canonical(value[key], depth + 1) for key in sorted(value))
+        keys = sorted(value)
+        members = _members([value[key] for key in keys], depth + 1)
+        items = [f"{encode_basestring(key)}:{member}" for key, member in zip(keys, members, strict=True)]
         return "{" + ",".join(items) + "}"
     raise BadInput(f"A value of type {type(value).__name__} is not JSON.", value=value)
-
-
-def _member(value: Any, depth: int) -> str:
-    # most members are texts or nothing
-    if value is None:
-        return "n"
-    return "s" + encode_basestring(value) if type(value) is str else _canonical(value, depth)
 
 
 def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
@@ -174,19 +191,26 @@ def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
     ``MAX_FIELDS`` the answer is the single overflow entry.
     """
     if type(value) is not dict:
-        return [(path_text((root,)), scalar(value))] if value is not None else []
+        return [(_root_text(root), scalar(value))] if value is not None else []
     entries: list[tuple[str, str]] = []
-    pending: list[tuple[Path, Any]] = [((root,), value)]
+    # paths are written as they are walked, and bounded when they are entered
+    pending: list[tuple[str, Any]] = [(_escaped(root), value)]
     while pending:
         path, current = pending.pop()
         if current is None:
             continue
-        entries.append((path_text(path), scalar(current)))
+        entries.append((_bounded(path), scalar(current)))
         if isinstance(current, dict):
-            pending.extend(((*path, key), member) for key, member in current.items() if key)
+            pending += [(f"{path}.{_escaped(key)}", member) for key, member in current.items() if key]
         if len(entries) + len(pending) > MAX_FIELDS:
             return [(OVERFLOW, "")]
     return entries
+
+
+@cache
+def _root_text(root: str) -> str:
+    # roots are declared, so there are few
+    return path_text((root,))
 
 
 def is_indexed(root: str, path: Path, value: Any) -> bool:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amber.errors import BadInput, TooLarge
+from amber.errors import BadInput, Conflict, TooLarge
 from amber.model.batch import Absent, Append, AtRevision, Expectation, Put, Touch, Write
 from amber.model.collection import Body, Record
-from amber.model.message import MESSAGES, SESSIONS, count_messages, new_session
+from amber.model.message import MESSAGES, SESSIONS, count_messages, find_opening, new_session
 from amber.pipeline.transcripts import (
     NO_MESSAGE,
     Reader,
@@ -30,8 +29,8 @@ from amber.pipeline.transcripts import (
 from amber.services.scope import check_project
 from amber.services.unit import Unit
 
-#: Messages in one commit.
-BATCH = 200
+#: Messages in one commit, and characters of their text: what is held of a file at a time.
+BATCH, BATCH_TEXT = 200, 4_000_000
 #: How the reason of a file begins that is there and can not be read.
 UNREADABLE = "cannot be read"
 
@@ -181,13 +180,15 @@ class _Import:
         self.sender, self.mark, self.on_progress = sender, mark, on_progress
         self.project = project if project is not None else _project_of(info.cwd)
         self.added = self.changed = 0
+        #: whether messages of this file may be there already: as long as nothing tells so, they are not looked for
+        self.may_know = False
         self.refused: Counter[str] = Counter()
 
     def run(self) -> Imported:
         messages = iter(self.reader)
-        chunk = list(islice(messages, BATCH))
+        chunk = _next(messages)
         while True:
-            following = list(islice(messages, BATCH))
+            following = _next(messages)
             # the last commit also notes how far the file was read, so that an undo of it takes messages back too
             self._take(chunk, None if following else self.mark)
             if self.on_progress is not None:
@@ -209,10 +210,10 @@ class _Import:
     def _take(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
         """Commit some messages; one that can not be stored is left out, and counted, without the others."""
         try:
-            self.unit.retrying(lambda: self._commit(chunk, mark))
+            self.unit.retrying(lambda: self._attempt(chunk, mark))
         except BadInput as error:
             # when it is the session itself that can not be stored, this raises
-            self.unit.retrying(lambda: self._commit([], mark if len(chunk) == 1 else None))
+            self.unit.retrying(lambda: self._attempt([], mark if len(chunk) == 1 else None))
             if len(chunk) == 1:
                 why = "message over a bound" if isinstance(error, TooLarge) else "message that can not be stored"
                 self.refused[why] += 1
@@ -220,6 +221,13 @@ class _Import:
             half = len(chunk) // 2
             self._take(chunk[:half], None)
             self._take(chunk[half:], mark)
+
+    def _attempt(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
+        try:
+            self._commit(chunk, mark)
+        except Conflict:
+            self.may_know = True
+            raise
 
     def _commit(self, chunk: list[TranscriptMessage], mark: list[Any] | None) -> None:
         unit, name = self.unit, self.info.session_id
@@ -230,14 +238,20 @@ class _Import:
             # what was said about the session when it first came stays
             body["project"] = old["project"]
         keys = [self._key(message) for message in chunk]
-        there = unit.get_many(MESSAGES, keys)
+        if session is not None and not self.added:
+            self.may_know = True
+        # of a session that began here an append finds out by itself whether its message is there
+        there = unit.get_many(MESSAGES, keys) if self.may_know else {}
         new = [(key, message) for key, message in zip(keys, chunk, strict=True) if key not in there]
         first = old["messages"]
         bodies = [(key, self._body(message, first + n, body)) for n, (key, message) in enumerate(new)]
         writes: list[Write] = [Append(MESSAGES.name, key, each) for key, each in bodies]
         expected: list[Expectation] = []
-        altered = self._altered(chunk, keys, there, writes, expected)
-        if not writes and session is not None:
+        altered = self._altered(chunk, keys, there, writes, expected) if there else []
+        told = zip(keys, chunk, strict=True)
+        own = ((key, each) for key, each in told if key not in there or there[key].body["session"] == name)
+        opening = find_opening(body, ((key, each.kind, each.live) for key, each in own))
+        if not writes and session is not None and opening == old.get("opening"):
             if mark is not None and mark != old["read"]:
                 unit.commit([Touch(SESSIONS.name, name, {"read": mark})], session=name)
             return
@@ -246,7 +260,7 @@ class _Import:
             body["prompts"] += _is_prompt(after) - _is_prompt(before)
             for token, n in (after["tokens"] or {}).items():
                 body["tokens"][token] = body["tokens"].get(token, 0) + n - (before["tokens"] or {}).get(token, 0)
-        body["read"] = mark
+        body["read"], body["opening"] = mark, opening
         if session is None:
             expected.append(Absent(SESSIONS.name, name))
         else:
@@ -320,6 +334,18 @@ class _Import:
             "line": message.line,
             "uid": message.uid,
         }
+
+
+def _next(messages: Iterator[TranscriptMessage]) -> list[TranscriptMessage]:
+    """Give the messages of the next commit; none at the end."""
+    chunk: list[TranscriptMessage] = []
+    size = 0
+    for message in messages:
+        chunk.append(message)
+        size += len(message.text)
+        if len(chunk) >= BATCH or size >= BATCH_TEXT:
+            break
+    return chunk
 
 
 def _is_prompt(body: Body) -> bool:

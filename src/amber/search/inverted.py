@@ -10,9 +10,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from amber.search.plan import idf
 from amber.search.postings import BITS, BLOCK, Bitmaps, Dense, Vocabulary
@@ -122,9 +122,7 @@ class InvertedIndex:
         add = self._vocabulary.add
         numbers = [add(term, slot, count) for term, count in text.terms.items()]
         numbers += [add(name, slot, 1) for name in _facet_names(text)]
-        document = _Document(
-            text.collection, text.key, text.position, text.length, text.facets.at, array("I", numbers)
-        )
+        document = _Document(text.collection, text.key, text.position, text.length, text.facets.at, array("I", numbers))
         self._blocks[slot >> BITS].documents[slot & BLOCK - 1] = document
         self._slots[text.collection, text.key] = slot
         self._tokens += text.length

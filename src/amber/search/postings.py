@@ -20,7 +20,7 @@ _TOGETHER = 512
 
 Bitmaps = dict[int, int]
 #: For a term of few documents: slot * 256 + occurrences each.
-Sparse = array
+Sparse = array[int]
 
 
 class Dense:
@@ -29,7 +29,7 @@ class Dense:
 
     __slots__ = ("counts", "holders", "most", "often", "size", "twice", "waiting")
 
-    def __init__(self, sparse: Sparse[int] | None = None) -> None:
+    def __init__(self, sparse: Sparse | None = None) -> None:
         self.holders: Bitmaps = {}
         self.twice: Bitmaps = {}
         self.often: Bitmaps = {}
@@ -37,7 +37,7 @@ class Dense:
         #: no document holds the term more often (one that is gone may have)
         self.most = 3
         #: what is not in the bitmaps yet: many are entered faster together
-        self.waiting: Sparse[int] = sparse if sparse is not None else array("Q")
+        self.waiting: Sparse = sparse if sparse is not None else array("Q")
         self.size = len(self.waiting)
 
     def add(self, slot: int, count: int) -> None:

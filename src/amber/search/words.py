@@ -108,37 +108,52 @@ def tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of `segments(text)`; fast for an ordinary word with quotes or stops around it."""
     if plain := _PLAIN.fullmatch(text):
         return (bounded(stem(plain[1].lower())),)
-    if text.isascii() and (name := _ONE_NAME.fullmatch(text)):
-        found: list[str] = []
+    if not text.isascii():
+        return tuple(segment.token for segment in segments(text))
+    found: list[str] = []
+    if name := _ONE_NAME.fullmatch(text):
         _expand(name[1], 0, found)
         return tuple(found)
-    return tuple(segment.token for segment in segments(text))
+    cutter = _Cutter(text)
+    for match in _WORDS_AND_URLS.finditer(text):
+        word = match["name"]
+        # a prefix, a suffix, an apostrophe or an underscore at an end makes another word of a name
+        if match.lastgroup == "name" and not match["prefix"] and "_" not in (word[0], word[-1]) and "'" not in word:
+            _expand(word, 0, found)
+        else:
+            cutter.word(match)
+            found += [segment.token for segment in cutter.found]
+            cutter.found.clear()
+    return tuple(found)
 
 
 def _expand(word: str, level: int, found: list[str]) -> None:
     """Do what ``_Cutter.compound`` does for an ASCII word without apostrophes, without places."""
     if word.isalnum():
-        found += [token for token, *_ in _leaves[word]]
+        found += _leaf_tokens[word]
         return
-    if _INITIALS.fullmatch(word):
+    if word[1:2] == "." and _INITIALS.fullmatch(word):
         whole = word.lower()
         found += (bounded(whole), bounded(whole.replace(".", "")))
         return
     while level < len(_BORDERS):
-        border = _BORDERS[level]
+        pieces = _BORDERS[level].split(word)
         level += 1
-        if border.search(word) is None:
+        if len(pieces) == 1:
             continue
-        pieces = [piece for piece in border.split(word) if piece]
+        pieces = [piece for piece in pieces if piece]
         if not pieces:
             return
         if len(pieces) > 1:
             found.append(bounded(word.lower()))
             for piece in pieces:
-                _expand(piece, level, found)
+                if piece.isalnum():
+                    found += _leaf_tokens[piece]
+                else:
+                    _expand(piece, level, found)
             return
         word = pieces[0]
-    found += [token for token, *_ in _leaves[word]]
+    found += _leaf_tokens[word]
 
 
 def segments(text: str) -> list[Segment]:
@@ -160,19 +175,22 @@ class _Cutter:
 
     def words(self, pattern: re.Pattern[str], start: int, end: int) -> None:
         for match in pattern.finditer(self.shape, start, end):
-            left, right = match.span()
-            group = match.lastgroup
-            if group == "url":
-                self.add(fold_case(self.text[left:right]), left, right, Kind.WHOLE)
-                self.words(_WORDS, self.shape.index("://", left) + 3, right)
-            elif group == "amount":
-                self.add(self.text[left:right].replace(",", ""), left, right, Kind.WORD)
-            elif group in ("name", "suffix"):
-                self.name(match)
-            elif group == "emoji":
-                self.add(self.text[left:right], left, right, Kind.WORD)
-            else:
-                self.run_of_characters(left, right, group == "hangul")
+            self.word(match)
+
+    def word(self, match: re.Match[str]) -> None:
+        left, right = match.span()
+        group = match.lastgroup
+        if group == "url":
+            self.add(fold_case(self.text[left:right]), left, right, Kind.WHOLE)
+            self.words(_WORDS, self.shape.index("://", left) + 3, right)
+        elif group == "amount":
+            self.add(self.text[left:right].replace(",", ""), left, right, Kind.WORD)
+        elif group in ("name", "suffix"):
+            self.name(match)
+        elif group == "emoji":
+            self.add(self.text[left:right], left, right, Kind.WORD)
+        else:
+            self.run_of_characters(left, right, group == "hangul")
 
     def add(self, token: str, start: int, end: int, kind: Kind) -> None:
         self.found.append(Segment(bounded(token), start, end, kind))
@@ -344,9 +362,28 @@ class _Leaves(dict[str, tuple[tuple[str, int, int, Kind | None], ...]]):
         return found
 
 
+class _LeafTokens(dict[str, tuple[str, ...]]):
+    """Cache the tokens alone of what `_Leaves` keeps."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if word.isdigit():
+            found: tuple[str, ...] = (bounded(word),)
+        elif word.islower() and word.isalpha():
+            found = (bounded(stem(word)),)
+        else:
+            found = tuple(token for token, *_ in _leaves[word])
+        if len(word) <= _Leaves._LENGTH:
+            if len(self) >= _Leaves._SIZE:
+                self.clear()
+            self[word] = found
+        return found
+
+
 _leaves = _Leaves()
+_leaf_tokens = _LeafTokens()
 
 
 def forget_leaves() -> None:
     """Forget the words that were cached."""
     _leaves.clear()
+    _leaf_tokens.clear()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 
-from amber.errors import BadInput, Conflict, NotFound, UndoConflict
+from amber.errors import BadInput, Conflict, NotFound, SourcePurged, UndoConflict
 from amber.model.batch import Put
 from amber.model.bounds import check_int, check_name
 from amber.model.collection import Body, Record
@@ -16,17 +15,19 @@ from amber.model.history import Change, Diff, Difference, Entry, Undone
 from amber.model.succession import decide_return, overlapped
 from amber.model.times import from_micros, to_micros
 from amber.model.undo import Image, Reversal, comparable, decide_undo
-from amber.services.marks import Kind, Marks
-from amber.services.past import entries_after, states_at
+from amber.services.marks import Kind, Marks, is_forgotten
+from amber.services.past import changed_between, entries_after
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
+from amber.store.contract import MAX_PAGE, LogEntry, LogQuery, Receipt
 from amber.store.contract import Change as StoredChange
-from amber.store.contract import LogEntry, LogQuery, Receipt
 
 Moment = int | str | datetime
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
 MAX_UNDO = 10_000
+#: Entries that are read at a time, when one looks for something that may lie far back.
+_CHUNK = 500
 #: What says where a fact stands among those of its key.
 _PLACE = ("subject", "valid_from", "valid_until", "deleted_at", "expires_at")
 
@@ -48,28 +49,40 @@ class History:
         before: int | None = None,
         session: str | None = None,
         actor: str | None = None,
+        offset: int = 0,
     ) -> list[Entry]:
-        """Give entries, newest first: those before position ``before``, of a session or actor when one is named."""
+        """Give entries, newest first: those before position ``before``, of a session or actor when one is named.
+
+        To go through a log that others write to, pass the last position of a page as ``before``.
+
+        :param offset: pass over so many entries first; with both a session and an actor they are read all the same.
+        """
         check_limit(limit)
+        check_int("offset", offset, 0)
         if before is not None:
             check_int("before", before)
-        marks = Marks(self._raw)
-        return [self._entry(each, marks) for each in islice(self._newest(session, actor, before), limit)]
+        # the store finds by one name; when both are given, what is passed over is compared here too
+        passed = offset if session is not None and actor is not None else 0
+        found: list[LogEntry] = []
+        for chunk in self._newest(session, actor, before, offset=offset - passed, chunk=limit + passed):
+            found += chunk
+            if len(found) >= limit + passed:
+                break
+        return self._entries(found[passed : passed + limit])
 
     def get(self, position: int) -> Entry:
         """Give one entry.
 
         :raises NotFound: when the log has no such position.
         """
-        return self._entry(self._raw(position), Marks(self._raw))
+        return self._entries([self._raw(position)])[0]
 
     def of(self, fact: Fact | str, *, limit: int = 100) -> list[Entry]:
         """Give the entries that changed a fact, newest first; also of one that is gone."""
         key = fact.id if isinstance(fact, Fact) else fact
         if not isinstance(key, str) or not key:
             raise BadInput(f"Name a fact by its id, not {key!r}.", id=key)
-        marks = Marks(self._raw)
-        return [self._entry(each, marks) for each in self._log(LogQuery(key=(FACTS.name, key), limit=limit))]
+        return self._entries(self._log(LogQuery(key=(FACTS.name, key), limit=limit)))
 
     def undo(
         self,
@@ -88,8 +101,10 @@ class History:
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
         everything ``after`` a position or time.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         if sum(given is not None for given in (position, last, after)) != 1:
@@ -99,13 +114,14 @@ class History:
             return self._answer(first)
 
         def attempt() -> Undone:
+            since = self.position()
             if position is not None:
                 entries = [self._undoable(position)]
             elif last is not None:
                 entries = self._last(last, session, actor, "change")
             else:
                 entries = self._all_after(self.resolve(after if after is not None else 0))
-            return self._take_back(entries, force, session, reason, operation)
+            return self._take_back(entries, since, force, session, reason, operation)
 
         return self._unit.retrying(attempt)
 
@@ -126,13 +142,16 @@ class History:
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
-        return self._unit.retrying(
-            lambda: self._take_back(self._last(1, session, actor, "undo"), force, session, reason, operation)
-        )
+
+        def attempt() -> Undone:
+            since = self.position()
+            return self._take_back(self._last(1, session, actor, "undo"), since, force, session, reason, operation)
+
+        return self._unit.retrying(attempt)
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
-        marks = Marks(self._raw)
+        marks = self._marks([entry])
         if marks.is_undone(entry):
             raise UndoConflict(f"Position {position} is undone already.", position=position)
         if marks.kind(entry) == "purge":
@@ -145,12 +164,17 @@ class History:
         if actor is not None:
             check_name("actor", actor)
         found: list[LogEntry] = []
-        marks = Marks(self._raw)
-        for entry in self._newest(session, actor if kind == "change" else None):
-            if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
-                found.append(entry)
-            if len(found) == n:
-                break
+        marks = self._marks([])
+        # most often the newest ones are what is asked for
+        for chunk in self._newest(session, actor if kind == "change" else None, chunk=n):
+            marks.learn(chunk)
+            for entry in chunk:
+                if is_forgotten(entry):
+                    continue
+                if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
+                    found.append(entry)
+                if len(found) == n:
+                    return found
         if not found:
             whose = "".join(f" of {name} {v!r}" for name, v in (("session", session), ("actor", actor)) if v)
             raise NotFound(f"There is nothing to {'undo' if kind == 'change' else 'redo'}{whose}.")
@@ -162,7 +186,10 @@ class History:
             return True
         return bool(entry.undoes) and all(self._raw(position).actor == actor for position in entry.undoes)
 
-    def _newest(self, session: str | None, actor: str | None, before: int | None = None) -> Iterator[LogEntry]:
+    def _newest(
+        self, session: str | None, actor: str | None, before: int | None = None, *, offset: int = 0, chunk: int
+    ) -> Iterator[list[LogEntry]]:
+        """Give entries, newest first, in chunks that grow from the size that is wanted."""
         for what, name in (("session", session), ("actor", actor)):
             if name is not None:
                 check_name(what, name)
@@ -170,16 +197,17 @@ class History:
         # the store finds by one name; when both are given, the other one is compared here
         asked = None if session is not None else actor
         while True:
-            chunk = self._log(LogQuery(high=high, session=session, actor=asked, limit=50))
-            yield from (entry for entry in chunk if actor is None or entry.actor == actor)
-            if len(chunk) < 50:
+            size = min(chunk, MAX_PAGE)
+            found = self._log(LogQuery(high=high, session=session, actor=asked, limit=size, offset=offset))
+            yield [entry for entry in found if actor is None or entry.actor == actor]
+            if len(found) < size:
                 return
-            high = chunk[-1].position
+            high, offset, chunk = found[-1].position, 0, max(chunk, min(2 * chunk, _CHUNK))
 
     def _all_after(self, position: int) -> list[LogEntry]:
         found = []
         for entry in entries_after(self._unit.store, self._unit.space, position):
-            if not entry.operation.startswith("purge/") or entry.changes:
+            if entry.changes and not is_forgotten(entry):
                 found.append(entry)
             if len(found) > MAX_UNDO:
                 raise BadInput(
@@ -190,7 +218,13 @@ class History:
         return found[::-1]
 
     def _take_back(
-        self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
+        self,
+        entries: list[LogEntry],
+        since: int,
+        force: bool,
+        session: str | None,
+        reason: str | None,
+        operation: str | None,
     ) -> Undone:
         current = self._current({(change.collection, change.key) for entry in entries for change in entry.changes})
         images = [
@@ -203,17 +237,21 @@ class History:
             adds = any(change.kind == "add" for change in entry.changes)
             if adds and self._raw(entry.position).undone_by != entry.undone_by:
                 raise Conflict(f"Position {entry.position} was undone or redone meanwhile.")
-        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, force=force)
+        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, since=since, force=force)
         self._settle(reversal, current, force)
         positions = tuple(entry.position for entry in entries)
-        receipt = self._unit.commit(
-            reversal.writes,
-            reversal.expectations,
-            session=session if session is not None else _common(entry.session for entry in entries),
-            operation=operation,
-            reason=reason,
-            undoes=positions,
-        )
+        common = entries[0].session if len({entry.session for entry in entries}) == 1 else None
+        try:
+            receipt = self._unit.commit(
+                reversal.writes,
+                reversal.expectations,
+                session=session if session is not None else common,
+                operation=operation,
+                reason=reason,
+                undoes=positions,
+            )
+        except SourcePurged as error:
+            raise Conflict(error.message, **error.details) from error
         documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
         return Undone(receipt.position or 0, positions, documents)
 
@@ -294,16 +332,9 @@ class History:
         first, last = self.resolve(start), self.resolve(end)
         if first > last:
             raise BadInput(f"The first moment (position {first}) is after the second ({last}); swap them.")
-        store, space = self._unit.store, self._unit.space
-        keys: dict[str, dict[str, None]] = {}
-        for entry in entries_after(store, space, first, last):
-            for change in entry.changes:
-                keys.setdefault(change.collection, {})[change.key] = None
-        others = {name: len(each) for name, each in sorted(keys.items()) if name != FACTS.name}
-        before, after = self._states(first), self._states(last)
+        changed = changed_between(self._unit.store, self._unit.space, FACTS.name, first, last)
         facts = []
-        for key in keys.get(FACTS.name, ()):
-            old, new = before(key), after(key)
+        for old, new in changed.states.values():
             if old is None and new is None:
                 continue
             if old is not None and new is not None:
@@ -314,12 +345,7 @@ class History:
                 facts.append(Difference("added", None, Fact(new)))
             elif old is not None:
                 facts.append(Difference("removed", Fact(old), None))
-        return Diff(first, last, tuple(facts), Counter(others))
-
-    def _states(self, position: int) -> Callable[[str], Record | None]:
-        store, space = self._unit.store, self._unit.space
-        changed: Mapping[str, Record | None] = states_at(store, space, FACTS.name, position)
-        return lambda key: changed[key] if key in changed else store.get(space, FACTS.name, key)
+        return Diff(first, last, tuple(facts), Counter(changed.others))
 
     def _log(self, query: LogQuery) -> list[LogEntry]:
         return self._unit.store.log(self._unit.space, query)
@@ -332,6 +358,15 @@ class History:
         if not found:
             raise NotFound(f"The log has no position {position}.", position=position)
         return found[0]
+
+    def _marks(self, entries: Iterable[LogEntry]) -> Marks:
+        marks = Marks(lambda positions: self._log(LogQuery(positions=positions, limit=len(positions))))
+        marks.learn(entries)
+        return marks
+
+    def _entries(self, found: Sequence[LogEntry]) -> list[Entry]:
+        marks = self._marks(found)
+        return [self._entry(each, marks) for each in found]
 
     def _entry(self, entry: LogEntry, marks: Marks) -> Entry:
         changes = tuple(
@@ -350,11 +385,6 @@ class History:
             marks.is_undone(entry),
             changes,
         )
-
-
-def _common(sessions: Iterator[str | None]) -> str | None:
-    names = set(sessions)
-    return names.pop() if len(names) == 1 else None
 
 
 def _name(place: tuple[str, str], body: Body | None) -> str:

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
+from amber.errors import NotFound
 from amber.store.contract import LogEntry
 
 Kind = Literal["change", "undo", "redo", "purge"]
 
+#: How far the entries that others depend on are read together; longer chains are followed one by one.
+_LEVELS = 4
+
 
 class Marks:
-    """Which entries are changes, undos and redos, and which are taken back; each is worked out once."""
+    """Which entries are changes, undos and redos, and which are taken back; each is worked out once.
 
-    def __init__(self, read: Callable[[int], LogEntry]) -> None:
-        self._read = read
+    :param read: gives entries by their positions, in any order.
+    """
+
+    def __init__(self, read: Callable[[tuple[int, ...]], Iterable[LogEntry]]) -> None:
+        self._read_many = read
+        self._known: dict[int, LogEntry] = {}
         self._undone: dict[int, bool] = {}
         self._kinds: dict[int, Kind] = {}
+
+    def learn(self, entries: Iterable[LogEntry]) -> None:
+        """Take entries to be asked about, and read together what decides about them."""
+        found = [*entries]
+        for _ in range(_LEVELS):
+            self._known.update((entry.position, entry) for entry in found)
+            # the newest undo most often decides
+            needed = {max(entry.undone_by) for entry in found if entry.undone_by}
+            needed.update(entry.undoes[0] for entry in found if len(entry.undoes) == 1)
+            needed.difference_update(self._known)
+            if not needed:
+                return
+            found = [*self._read_many(tuple(sorted(needed)))]
+
+    def _read(self, position: int) -> LogEntry:
+        known = self._known.get(position)
+        if known is None:
+            found = [*self._read_many((position,))]
+            if not found:
+                raise NotFound(f"The log has no position {position}.", position=position)
+            self._known[position] = known = found[0]
+        return known
 
     def is_undone(self, entry: LogEntry) -> bool:
         """Tell whether an entry is taken back by one that is not taken back itself."""
@@ -48,3 +78,8 @@ class Marks:
                 kind = "redo"
             self._kinds[each.position] = kind
         return self._kinds[entry.position]
+
+
+def is_forgotten(entry: LogEntry) -> bool:
+    """Tell whether nothing is left of what an entry changed."""
+    return bool(entry.changes) and all(change.purged for change in entry.changes)

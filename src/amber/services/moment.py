@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from amber.errors import Unsupported
@@ -23,13 +24,16 @@ class PastUnit(Overlaid):
         super().__init__(context)
         self.position, self._moment = position, moment
         self._states: dict[str, States] = {}
+        self._present: dict[str, tuple[dict[str, Record | None], list[str]]] = {}
 
     def now(self) -> int:
         """Give the moment that is looked at (a position's is that of its entry), so that validity and time to live
         are judged as they were."""
         if self._moment is not None:
             return self._moment
-        entries = self.store.log(self.space, LogQuery(low=self.position, high=self.position + 1, limit=1))
+        entries = self.store.log(
+            self.space, LogQuery(low=self.position, high=self.position + 1, limit=1, images="none")
+        )
         return entries[0].at if entries else 0
 
     def _seen(self, collection: str) -> dict[str, Record | None]:
@@ -38,6 +42,15 @@ class PastUnit(Overlaid):
             states = States(self.store, self.space, collection, self.position)
             states = self._states.setdefault(collection, states)
         return states.changed()
+
+    def _near(self, collection: Collection, index: str, equal: tuple[Order, ...]) -> Iterable[str]:
+        seen = self._seen(collection.name)
+        known = self._present.get(collection.name)
+        if known is None or known[0] is not seen:
+            # most often what changed since was not there yet
+            known = (seen, [key for key, record in seen.items() if record is not None])
+            self._present[collection.name] = known
+        return known[1]
 
     def get(self, collection: Collection, key: str) -> Record | None:
         record = self._base(collection.name, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 from amber.model.collection import Record
 from amber.store.contract import Change, LogEntry, LogQuery, Store
@@ -11,11 +12,13 @@ from amber.store.contract import Change, LogEntry, LogQuery, Store
 _CHUNK = 500
 
 
-def entries_after(store: Store, space: str, position: int, until: int | None = None) -> Iterator[LogEntry]:
+def entries_after(
+    store: Store, space: str, position: int, until: int | None = None, *, images: Literal["both", "before"] = "both"
+) -> Iterator[LogEntry]:
     """Give the log entries in (position, until], oldest first."""
     high = until + 1 if until is not None else None
     while True:
-        chunk = store.log(space, LogQuery(low=position + 1, high=high, reverse=False, limit=_CHUNK))
+        chunk = store.log(space, LogQuery(low=position + 1, high=high, reverse=False, limit=_CHUNK, images=images))
         yield from chunk
         if len(chunk) < _CHUNK:
             return
@@ -67,7 +70,7 @@ class States:
 
     def _follow(self) -> None:
         touched: dict[str, None] = {}
-        for entry in entries_after(self._store, self._space, self._read):
+        for entry in entries_after(self._store, self._space, self._read, images="before"):
             if not entry.changes and entry.position > self._purged:
                 # something was forgotten, perhaps an image that is held here
                 self._purged = self._store.position(self._space)
@@ -92,6 +95,54 @@ class States:
 def states_at(store: Store, space: str, collection: str, position: int) -> dict[str, Record | None]:
     """Give what ``States.changed`` gives, once."""
     return States(store, space, collection, position).changed()
+
+
+class Changed(NamedTuple):
+    """The documents that changed between two positions: those of one collection with their states there, None where
+    there was none or it was forgotten since; those of the others by number."""
+
+    states: dict[str, tuple[Record | None, Record | None]]
+    others: dict[str, int]
+
+
+def changed_between(store: Store, space: str, collection: str, first: int, last: int) -> Changed:
+    """Give what changed in the entries in (first, last], in the order of the first change."""
+    thens: dict[str, _Then] = {}
+    others: dict[str, set[str]] = {}
+    for entry in entries_after(store, space, first, last, images="before"):
+        for change in entry.changes:
+            if change.collection == collection:
+                thens.setdefault(change.key, _Then()).see(change)
+            else:
+                others.setdefault(change.collection, set()).add(change.key)
+    ends = _states_of(store, space, collection, [*thens], last)
+    states: dict[str, tuple[Record | None, Record | None]] = {}
+    for key, then in thens.items():
+        end = ends.get(key)
+        begin = (
+            _record(store, space, collection, first, key, then, end)
+            if then.state is not None or not then.known
+            else None
+        )
+        states[key] = (begin, end)
+    return Changed(states, {name: len(keys) for name, keys in sorted(others.items())})
+
+
+def _states_of(store: Store, space: str, collection: str, keys: list[str], position: int) -> dict[str, Record | None]:
+    """Give what documents were at a position: most often what they are now."""
+    now = store.get_many(space, collection, keys)
+    newest = store.position(space)
+    later = [key for key in keys if key not in now or now[key].revision > position]
+    found: dict[str, Record | None] = {**now, **dict.fromkeys(later)}
+    if newest == position:
+        return found
+    if len(later) > newest - position:
+        # one pass over what came after is shorter than a look for each
+        changed = states_at(store, space, collection, position)
+        found.update((key, changed[key] if key in changed else now.get(key)) for key in later)
+    else:
+        found.update((key, state_of(store, space, collection, key, position)) for key in later)
+    return found
 
 
 def state_of(store: Store, space: str, collection: str, key: str, position: int) -> Record | None:

@@ -18,7 +18,8 @@ from amber.model.batch import (
     Write,
 )
 from amber.model.collection import Collection, Order, Record
-from amber.model.ids import RANDOM_BITS, RANDOM_BYTES, make_id
+from amber.model.ids import LATEST_ID, RANDOM_BITS, RANDOM_BYTES, make_id
+from amber.model.times import LATEST
 from amber.model.where import Where
 from amber.store.contract import Page, Receipt, Store
 from amber.store.retry import again
@@ -34,15 +35,27 @@ def system_clock() -> int:
 
 
 class IdMaker:
-    """Make ids that rise within a process, also when the clock stands still or goes back."""
+    """Make ids that rise, also when the clock stands still or goes back; ``last`` is the time of the newest one.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock, self._last, self._lock = clock, 0, threading.Lock()
+    :param floor: gives a time that all ids must be after, asked before the first one: that of the log, which tells
+        when the clock was set back since another process wrote.
+    """
+
+    def __init__(self, clock: Clock, floor: Clock | None = None) -> None:
+        self._clock, self._floor, self.last, self._lock = clock, floor, 0, threading.Lock()
 
     def __call__(self) -> str:
+        if self._floor is not None:
+            self.at_least(self._floor())
+            self._floor = None
         with self._lock:
-            self._last = last = max(self._clock(), self._last + 1)
+            self.last = last = max(min(self._clock(), LATEST_ID), self.last + 1)
         return make_id(last, int.from_bytes(os.urandom(RANDOM_BYTES), "big") >> _SPARE_BITS)
+
+    def at_least(self, micros: int) -> None:
+        """Let all ids to come be later than a time: that of the log, when the clock is behind it."""
+        with self._lock:
+            self.last = max(self.last, min(micros, LATEST_ID))
 
 
 class Context(NamedTuple):
@@ -69,12 +82,19 @@ class Unit:
 
     def now(self) -> int:
         """Give the time in microseconds: that of the clock, or of the newest log entry when the clock is behind it."""
-        self._latest = now = max(self.context.clock(), self.store.time(self.space), self._latest)
+        logged = self.store.time(self.space)
+        # a time that the calendar does not have could be written and not be read; one before 1970 counts as 1970
+        self._latest = now = max(min(self.context.clock(), LATEST), logged, self._latest)
+        self.new_id.at_least(logged)
         return now
 
     def ticks(self) -> int:
         """Give the time in microseconds without a look at the log: not before any that was given here."""
-        self._latest = now = max(self.context.clock(), self._latest)
+        now = min(self.context.clock(), LATEST)
+        if now < self._latest:
+            # the clock went back: the log follows the ids, so that those of the next process come after them
+            now = max(self._latest, self.new_id.last)
+        self._latest = now
         return now
 
     def get(self, collection: Collection, key: str) -> Record | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amber.errors import BadInput
-from amber.model.bounds import check_int, check_key
+from amber.errors import BadInput, TooLarge
+from amber.model.bounds import check_int, check_key, check_name
 from amber.model.collection import Collection, Index, Order
 from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
-from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, SearchFilter, Selection
+from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, Named, SearchFilter, Selection
 from amber.store.derive import check_order
 
 #: A look-up asks the field index for this many of its conditions; any more are compared on the bodies.
@@ -124,9 +124,14 @@ def check_claim(collections: Mapping[str, Collection], queue: str, n: int, lease
 def check_log(query: LogQuery) -> None:
     """Check a question to the log."""
     check_limit(query.limit)
-    for value in (query.low, query.high):
+    check_int("offset", query.offset, 0)
+    if query.images not in ("both", "before", "none"):
+        raise BadInput(f"images must be both, before or none, not {query.images!r}.", images=query.images)
+    for value in (query.low, query.high, *(query.positions or ())):
         if value is not None:
             check_int("position", value)
+    if query.positions is not None and len(query.positions) > MAX_PAGE:
+        raise TooLarge(f"The log is asked for {MAX_PAGE} positions at most, not {len(query.positions)}.")
     for text in (*(query.key or ()), query.session, query.actor):
         if text is not None:
             check_key(text)
@@ -176,10 +181,26 @@ def check_limit(limit: int) -> None:
 def check_selection(collections: Mapping[str, Collection], selection: Selection) -> Collection:
     """Check what a purge was asked for: an unset selection must never select everything."""
     collection = find_collection(collections, selection.collection)
-    if (selection.by is None) == (not selection.keys):
-        raise BadInput("A purge needs either keys or an index with its values.", selection=selection)
+    if selection.by is None and (not selection.keys or selection.equal):
+        raise BadInput("A purge needs keys, or an index with its values.", selection=selection)
     for key in selection.keys:
         check_key(key)
     if selection.by is not None and not check_equal(collection, selection.by, selection.equal).forget:
         raise BadInput(f"Index {collection.name}.{selection.by} is not declared with forget.", index=selection.by)
     return collection
+
+
+def check_named(named: Named) -> None:
+    """Check which name is to be taken out of the log."""
+    if named.part not in ("actor", "session"):
+        raise BadInput(f"A log entry names its actor and its session, not {named.part!r}.", part=named.part)
+    check_name(named.part, named.name)
+
+
+def check_place(collection: Collection, selection: Selection, after: Cursor | str | None) -> None:
+    """Check where a page of what a purge would reach goes on."""
+    if isinstance(after, Cursor) and selection.by is not None:
+        check_order(collection, "cursor", collection.columns[collection.by_name[selection.by].order].kind, after.order)
+        check_key(after.key)
+    elif after is not None:
+        check_key(after)

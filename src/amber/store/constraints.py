@@ -10,6 +10,8 @@ from amber.model.collection import Body, Collection, Record
 from amber.store.step import Step
 
 Load = Callable[[str, str], Record | None]
+#: A collection, a group of it, and the new run-time rule of that group.
+Ruled = tuple[Collection, str, Body | None]
 
 
 def constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
@@ -39,7 +41,7 @@ def constrain(step: Step, load: Load, at: int, *, undoing: bool) -> None:
 
 def judge_unique(
     steps: Sequence[Step],
-    collections: Mapping[str, Collection],
+    groups: Sequence[Ruled],
     holders: Callable[[str, str], Iterable[str]],
     members: Callable[[Collection, str], Iterable[tuple[str, Body]]],
 ) -> None:
@@ -47,13 +49,16 @@ def judge_unique(
 
     A document that breaks a rule registered after it may keep the value that it already had.
 
+    :param groups: those whose run-time rule the batch changes (see ``ruled_groups``).
     :param holders: gives the keys that hold a (constraint, value) before the batch.
     :param members: gives the documents of a group before the batch; asked when the batch changes its run-time rule.
     :raises UniqueViolation: naming the other holder.
     """
+    if not any(step.new_unique for step in steps):
+        return
     fresh = {
         collection.rule_name(group): _hold(collection, rule, members(collection, group))
-        for collection, group, rule in ruled_groups(steps, collections)
+        for collection, group, rule in groups
     }
     released: set[tuple[str, str, str]] = set()
     acquired: dict[tuple[str, str], str] = {}
@@ -97,15 +102,26 @@ def _refuse_value(step: Step, pair: tuple[str, str], holder: str) -> None:
     )
 
 
-def ruled_groups(
-    steps: Sequence[Step], collections: Mapping[str, Collection]
-) -> list[tuple[Collection, str, Body | None]]:
-    """Give the (collection, group, new rule) whose run-time rule this commit changes: held values are listed anew."""
+def rule_homes(collections: Iterable[Collection]) -> Mapping[str, tuple[Collection, ...]]:
+    """Give, by the collection that keeps run-time rules, the collections whose documents they bind."""
+    homes: dict[str, tuple[Collection, ...]] = {}
+    for collection in collections:
+        if collection.rules is not None:
+            home = collection.rules.collection
+            homes[home] = (*homes.get(home, ()), collection)
+    return homes
+
+
+def ruled_groups(steps: Iterable[Step], homes: Mapping[str, tuple[Collection, ...]]) -> list[Ruled]:
+    """Give the groups whose run-time rule this commit changes: held values are listed anew.
+
+    :param homes: see ``rule_homes``.
+    """
     return [
         (collection, step.key, step.body)
         for step in steps
-        for collection in collections.values()
-        if collection.rules is not None and collection.rules.collection == step.collection.name
+        if step.collection.name in homes
+        for collection in homes[step.collection.name]
     ]
 
 

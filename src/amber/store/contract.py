@@ -13,9 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from amber.model.batch import Batch
+from amber.model.batch import Batch, Expectation
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.model.where import Where
+from amber.store.forgetting import Named as Named
+from amber.store.forgetting import Purged as Purged
+from amber.store.forgetting import Reach as Reach
+from amber.store.forgetting import Reached as Reached
+from amber.store.forgetting import Scrubbed as Scrubbed
+from amber.store.forgetting import Selection as Selection
 
 ChangeKind = Literal["put", "append", "delete", "add"]
 
@@ -86,8 +92,11 @@ class LogEntry(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high); newest first unless
-    ``reverse`` is False."""
+    """Which entries: at most one of ``key``, ``session`` and ``actor``; positions in [low, high), and only those named
+    by ``positions`` when it is not None; newest first unless ``reverse`` is False; without the first ``offset``.
+
+    ``images`` says how much of their changes is given: ``both`` images, only the one ``before`` (all others are None),
+    or ``none``, no changes at all."""
 
     low: int | None = None
     high: int | None = None
@@ -96,6 +105,9 @@ class LogQuery(NamedTuple):
     actor: str | None = None
     reverse: bool = True
     limit: int = 100
+    offset: int = 0
+    positions: tuple[int, ...] | None = None
+    images: Literal["both", "before", "none"] = "both"
 
 
 class Lease(NamedTuple):
@@ -120,33 +132,6 @@ class QueueState(NamedTuple):
     due_at: int | None
     epoch: int
     attempts: int
-
-
-class Selection(NamedTuple):
-    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values."""
-
-    collection: str
-    keys: tuple[str, ...] = ()
-    by: str | None = None
-    equal: tuple[Order, ...] = ()
-
-
-class Purged(NamedTuple):
-    """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
-    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``."""
-
-    documents: int
-    changes: int
-    done: bool
-    position: int | None = None
-
-
-class Scrubbed(NamedTuple):
-    """How far a scrub came. ``remaining`` names what this engine can not erase at once."""
-
-    steps: int
-    done: bool
-    remaining: tuple[str, ...] = ()
 
 
 class SearchFilter(NamedTuple):
@@ -280,14 +265,32 @@ class Store(Protocol):
         """Hand out up to ``n`` rows with ``due_at <= now``, earliest first: each gets epoch + 1, attempts + 1 and
         ``due_at = now + lease``. No two claims get one row. Not logged; knows no feature."""
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and
-        session.
+        compares with, and the number of its newest epoch. A log entry loses its reason with the first image, which the
+        reason may speak of, and its actor and session with the last.
 
         By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
-        one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""
+        one that was deleted loses its images, one that stands elsewhere now loses its images and stays.
+
+        A name is taken out of up to ``limit`` log entries, and their reasons with it.
+
+        :param expectations: what must be so, judged as those of a batch are.
+        :raises Conflict, LeaseLost, SourcePurged: when an expectation does not hold; nothing was purged."""
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        """Tell what a purge would reach, and change nothing. By keys alone, all that remains of them is one page."""
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         """Remove what purges and changes left in the raw files, in small steps that let writers in between."""

@@ -19,7 +19,22 @@ POINTS = (
     "purge:before-commit",
     "purge:after-commit",
     "migrate:begun",
+    "migrate:statement",
+    "migrate:document",
+    "migrate:declared",
     "migrate:before-commit",
+    "migrate:after-commit",
+    "claim:begun",
+    "claim:before-commit",
+    "claim:after-commit",
+    "scrub:begun",
+    "scrub:before-commit",
+    "scrub:after-commit",
+    "scrub:vacuumed",
+    "scrub:emptied",
+    "verify:begun",
+    "verify:before-commit",
+    "verify:after-commit",
 )
 
 _hook: Callable[[str], None] | None = None

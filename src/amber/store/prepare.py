@@ -60,7 +60,7 @@ def prepare(
         derived.append(None)
     if total > b.MAX_BYTES:
         raise TooLarge(f"A batch of {total} bytes is over the bound of {b.MAX_BYTES}; send several.", bytes=total)
-    _check_expectations(batch.expectations, collections)
+    check_expectations(collections, batch.expectations)
     return Prepared(batch, derived)
 
 
@@ -94,7 +94,11 @@ def _check_small(write: b.Write, collection: Collection) -> None:
             check_int("attempts", write.attempts, 0)
 
 
-def _check_expectations(expectations: Iterable[b.Expectation], collections: Mapping[str, Collection]) -> None:
+def check_expectations(collections: Mapping[str, Collection], expectations: Iterable[b.Expectation]) -> None:
+    """Check the form of expectations.
+
+    :raises BadInput, TooLarge: when one can not be judged.
+    """
     for expectation in expectations:
         if isinstance(expectation, b.Unchanged):
             collection = find_collection(collections, expectation.collection)

@@ -45,6 +45,7 @@ _CONCERNS = (
     "queue",
     "search",
     "purge",
+    "reach",
     "whole",
 )
 # before they are imported, so that a failing assertion shows its values
@@ -63,6 +64,7 @@ from amber.testing.conformance_lookup import LookupConformance  # noqa: E402
 from amber.testing.conformance_net_effect import NetEffectConformance  # noqa: E402
 from amber.testing.conformance_purge import PurgeConformance  # noqa: E402
 from amber.testing.conformance_queue import QueueConformance  # noqa: E402
+from amber.testing.conformance_reach import ReachConformance  # noqa: E402
 from amber.testing.conformance_rules import ImmutableConformance, RuleConformance  # noqa: E402
 from amber.testing.conformance_scan import ScanConformance  # noqa: E402
 from amber.testing.conformance_search import SearchConformance  # noqa: E402
@@ -88,6 +90,7 @@ CONFORMANCE: tuple[type[Conformance], ...] = (
     QueueConformance,
     SearchConformance,
     PurgeConformance,
+    ReachConformance,
     SpaceConformance,
     VerifyConformance,
 )
@@ -115,6 +118,7 @@ __all__ = [
     "QueueConformance",
     "SearchConformance",
     "PurgeConformance",
+    "ReachConformance",
     "SpaceConformance",
     "VerifyConformance",
 ]

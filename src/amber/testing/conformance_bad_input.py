@@ -13,7 +13,7 @@ import pytest
 from amber.errors import BadInput, Conflict, TooLarge
 from amber.model import batch as b
 from amber.model.bounds import MAX_SPACE
-from amber.store.contract import Clause, Cursor, LogQuery, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogQuery, Named, SearchFilter, Selection, Store
 from amber.testing.conformance import Conformance
 from amber.testing.samples import SPACE, Hand, snapshot
 
@@ -266,6 +266,10 @@ class BadInputConformance(Conformance):
             "log, limit 0": lambda: store.log(SPACE, LogQuery(limit=0)),
             "log, limit -1": lambda: store.log(SPACE, LogQuery(limit=-1)),
             "log, limit 10,001": lambda: store.log(SPACE, LogQuery(limit=10_001)),
+            "log, other images": lambda: store.log(SPACE, LogQuery(images="after")),  # type: ignore[arg-type]
+            "log, offset -1": lambda: store.log(SPACE, LogQuery(offset=-1)),
+            "log, offset a text": lambda: store.log(SPACE, LogQuery(offset="1")),  # type: ignore[arg-type]
+            "log, position a text": lambda: store.log(SPACE, LogQuery(positions=("1",))),  # type: ignore[arg-type]
             "log, key surrogate": lambda: store.log(SPACE, LogQuery(key=(F, bad))),
             "log, session surrogate": lambda: store.log(SPACE, LogQuery(session=bad)),
             "log, low past 64 bits": lambda: store.log(SPACE, LogQuery(low=2**63)),
@@ -291,6 +295,20 @@ class BadInputConformance(Conformance):
             "purge, limit -1": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=-1, now=5),
             "purge, no time": lambda: store.purge(SPACE, Selection(F, ("there",)), now=cast(Any, None)),
             "purge, time past 64 bits": lambda: store.purge(SPACE, Selection(F, ("there",)), now=2**63),
+            "purge, keys with values": lambda: store.purge(SPACE, Selection(F, ("there",), None, ("t",)), now=5),
+            "purge, an empty name": lambda: store.purge(SPACE, Named("actor", ""), now=5),
+            "purge, a name of something else": lambda: store.purge(SPACE, Named(cast(Any, "reason"), "x"), now=5),
+            "purge, bad expectation": lambda: store.purge(
+                SPACE, Selection(F, ("there",)), now=5, expectations=[cast(Any, "absent")]
+            ),
+            "reach, nothing chosen": lambda: store.reach(SPACE, Selection(F)),
+            "reach, index without forget": lambda: store.reach(SPACE, Selection(F, by="name")),
+            "reach, limit 0": lambda: store.reach(SPACE, Selection(F, ("there",)), limit=0),
+            "reach, cursor of another kind": lambda: store.reach(
+                SPACE, Selection(F, by="size", equal=("t",)), after=Cursor("x", "a")
+            ),
+            "reach, surrogate cursor": lambda: store.reach(SPACE, Selection(F, by="size", equal=("t",)), after=bad),
+            "reach, no name": lambda: store.reach(SPACE, Named("session", cast(Any, None))),
             "scrub, no steps": lambda: store.scrub(steps=0),
             "candidates, limit 0": lambda: store.candidates(SPACE, [Clause(("a",), 1)], SearchFilter(), limit=0),
             "candidates, no words": lambda: store.candidates(SPACE, [Clause((), 1)], SearchFilter()),

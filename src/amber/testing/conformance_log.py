@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from amber.errors import TooLarge
 from amber.model import batch as b
 from amber.store.contract import Change, LogQuery, Selection
 from amber.testing.conformance import Conformance
@@ -71,6 +72,37 @@ class LogConformance(Conformance):
                 wanted = [p for p in everything if (low is None or p >= low) and (high is None or p < high)]
                 assert self.positions(written, low=low, high=high, reverse=False, **choice) == wanted
                 assert self.positions(written, low=low, high=high, **choice) == wanted[::-1]
+
+    @pytest.mark.parametrize("reverse", [False, True])
+    @pytest.mark.parametrize("choice", [{}, {"key": (F, "a")}, {"session": "s1"}, {"actor": "ana"}])
+    @pytest.mark.parametrize("part", [{}, {"low": 2}, {"high": 6}, {"low": 2, "high": 5}])
+    def test_offset_passes_over_entries_of_the_answer(
+        self, written: Hand, choice: dict[str, Any], part: dict[str, Any], reverse: bool
+    ) -> None:
+        query = {**choice, **part, "reverse": reverse}
+        everything = self.positions(written, **query)
+        for offset in range(8):
+            assert self.positions(written, **query, offset=offset) == everything[offset:]
+            assert self.positions(written, **query, offset=offset, limit=2) == everything[offset : offset + 2]
+            named = self.positions(written, **query, positions=(1, 2, 5), offset=offset)
+            assert named == [each for each in everything if each in (1, 2, 5)][offset:]
+
+    def test_positions_name_entries(self, written: Hand) -> None:
+        assert self.positions(written, positions=(5, 2, 99, 2)) == [5, 2]
+        assert self.positions(written, positions=(5, 2), reverse=False) == [2, 5]
+        assert self.positions(written, positions=(5, 2, 1), session="s1") == [2, 1]
+        assert self.positions(written, positions=()) == []
+        assert written.store.log(SPACE, LogQuery(positions=(5,))) == written.store.log(SPACE, LogQuery(low=5, high=6))
+        with pytest.raises(TooLarge):
+            self.positions(written, positions=tuple(range(10_001)))
+
+    def test_images_that_nobody_asked_for_are_left_out(self, written: Hand) -> None:
+        whole = written.store.log(SPACE, LogQuery())
+        assert written.store.log(SPACE, LogQuery(images="none")) == [entry._replace(changes=()) for entry in whole]
+        without = [
+            entry._replace(changes=tuple(change._replace(after=None) for change in entry.changes)) for entry in whole
+        ]
+        assert written.store.log(SPACE, LogQuery(images="before")) == without
 
     def test_limit(self, written: Hand) -> None:
         assert self.positions(written, limit=2) == [6, 5]

@@ -126,31 +126,38 @@ def log(space: Space, query: LogQuery) -> list[LogEntry]:
         positions: Sequence[int] = [p for p in space.places.get(query.key, ()) if low <= p < high]
     else:
         positions = range(low, max(low, high))
+    if query.positions is not None:
+        named = set(query.positions)
+        positions = [p for p in positions if p in named]
     found: list[LogEntry] = []
+    passed = 0
     for position in reversed(positions) if query.reverse else positions:
         entry = space.log[position - 1]
         if query.session is not None and entry.session != query.session:
             continue
         if query.actor is not None and entry.actor != query.actor:
             continue
-        found.append(_entry(space, entry))
+        passed += 1
+        if passed <= query.offset:
+            continue
+        found.append(_entry(space, entry, query.images))
         if len(found) == query.limit:
             break
     return found
 
 
-def _entry(space: Space, entry: StoredEntry) -> LogEntry:
+def _entry(space: Space, entry: StoredEntry, images: str) -> LogEntry:
     changes = tuple(
         Change(
             change.collection,
             change.key,
             change.kind,
             decode(change.before) if change.before is not None else None,
-            decode(change.after) if change.after is not None else None,
+            decode(change.after) if change.after is not None and images == "both" else None,
             change.deltas,
             change.purged,
         )
-        for change in entry.changes
+        for change in (entry.changes if images != "none" else ())
     )
     undone = tuple(dict.fromkeys(space.undone.get(entry.position, ())))
     return LogEntry(

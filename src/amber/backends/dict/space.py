@@ -71,8 +71,11 @@ class Space:
         self.listed: tuple[int, list[Place]] = (0, [])
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
-        self.places: dict[Place, list[int]] = defaultdict(list)
-        self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = defaultdict(dict)
+        # by document: the positions at which it was changed, each with the number of the change in its entry
+        self.places: dict[Place, dict[int, int]] = defaultdict(dict)
+        self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = {}
+        # the same by document: where it stood once
+        self.marks: dict[Place, set[tuple[str, tuple[Order, ...]]]] = {}
 
     @property
     def position(self) -> int:
@@ -96,7 +99,8 @@ class Space:
             documents[key] = Stored(old.created, revision, step.encoded, old.derived)
             return
         for index, equal in departures(step):
-            self.departed[collection.name, index, equal][key] = None
+            self.departed.setdefault((collection.name, index, equal), {})[key] = None
+            self.marks.setdefault((collection.name, key), set()).add((index, equal))
         if old is not None:
             self.withdraw(collection, key, old.derived)
         for pair in step.old_unique:
@@ -150,6 +154,19 @@ class Space:
                 del self.postings[term]
         if self.texts.pop((name, key), None) is not None:
             self.tokens -= derived.length
+
+    def unmark(self, place: Place, by: str | None, equal: tuple[Order, ...]) -> None:
+        """Forget that a document once stood in an index under these values; everywhere when no index is named."""
+        marks = self.marks.get(place, set())
+        for mark in [*marks] if by is None else [(by, equal)]:
+            if mark in marks:
+                marks.discard(mark)
+                departed = self.departed[place[0], *mark]
+                del departed[place[1]]
+                if not departed:
+                    del self.departed[place[0], *mark]
+        if not marks:
+            self.marks.pop(place, None)
 
     def relist(self, collection: Collection, group: str, rule: Body | None) -> None:
         """List the unique values of a group anew, after its run-time rule changed."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
-from amber.backends.dict import read, text, write
+from amber.backends.dict import purge, read, text, write
 from amber.backends.dict.space import Space
 from amber.backends.dict.verify import find_problems
 from amber.errors import Closed
-from amber.model.batch import MAX_WRITES, Batch
+from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
@@ -25,10 +25,12 @@ from amber.store.contract import (
     Lease,
     LogEntry,
     LogQuery,
+    Named,
     Page,
     Problem,
     Purged,
     QueueState,
+    Reach,
     Receipt,
     Scrubbed,
     SearchFilter,
@@ -39,7 +41,7 @@ from amber.store.contract import (
     TextStats,
 )
 from amber.store.derive import Analyze
-from amber.store.prepare import prepare
+from amber.store.prepare import check_expectations, prepare
 
 
 class DictStore:
@@ -86,9 +88,24 @@ class DictStore:
         with self._lock:
             return write.claim(self._space(space), self.collections, queue, n, lease=lease, now=now)
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
+        check_expectations(self.collections, expectations)
         with self._lock:
-            return write.purge(self._space(space), self.collections, selection, now, limit)
+            return purge.purge(self._space(space), self.collections, selection, now, limit, expectations)
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        with self._lock:
+            return purge.reach(self._space(space), self.collections, selection, after, limit)
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._check()

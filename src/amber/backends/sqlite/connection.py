@@ -15,6 +15,8 @@ from threading import RLock, local
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
+from amber.backends.sqlite import forks
+from amber.backends.sqlite.standing import Standing
 from amber.backends.sqlite.transaction import Call, Waiting, Work, plain, run
 from amber.backends.sqlite.translate import BUSY, code_of, translate, translated
 from amber.errors import BadInput, Closed, NotFound, Unavailable, Unsupported
@@ -37,7 +39,7 @@ class _Reader:
         self.lock = RLock()
 
     def __del__(self) -> None:
-        self.connection.close()
+        forks.close(self.connection)
 
 
 class Connections:
@@ -70,21 +72,38 @@ class Connections:
         self._readers: WeakSet[_Reader] = WeakSet()
         self._closed = False
         self._waiting = Waiting()
+        self.opening = RLock()
+        self.standing = Standing(self.path or Path())
         if isinstance(target, sqlite3.Connection):
             _check_borrowed(target)
             self.writer = target
         else:
-            _drop_inherited()
-            _opened.add(self)
-            if not create and not Path(target).exists():
-                raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
-            prepare_file(Path(target))
-            with translated(self.path):
-                self.writer = self._open(inspect)
+            forks.enter(self)
+            try:
+                if not create and not Path(target).exists():
+                    raise NotFound(f"There is no memory at {str(target)!r}.", target=str(target))
+                prepare_file(Path(target))
+                with translated(self.path):
+                    self.writer = self._open(inspect)
+                self.standing.note()
+            finally:
+                self.opening.release()
 
     def _open(self, inspect: Callable[[sqlite3.Connection], object] | None = None) -> sqlite3.Connection:
+        try:
+            return self._connect(inspect)
+        except sqlite3.OperationalError as error:
+            self.standing.freeze(error)
+            return self._connect(inspect)
+
+    def _connect(self, inspect: Callable[[sqlite3.Connection], object] | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            str(self.path), timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.standing.target,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=self.standing.frozen,
         )
         try:
             if inspect is not None:
@@ -97,6 +116,8 @@ class Connections:
 
     def _configure(self, connection: sqlite3.Connection) -> None:
         execute = connection.execute
+        if self.standing.frozen:
+            return
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             execute("PRAGMA auto_vacuum = INCREMENTAL")
             execute("PRAGMA journal_mode = WAL")
@@ -119,10 +140,14 @@ class Connections:
                 time.sleep(0.005)
 
     def check(self) -> None:
-        """Refuse work after close and in a forked child.
+        """Refuse work after close and in a forked child, and when the file is not the one that was opened.
 
-        :raises Closed: in both cases.
+        :raises Closed: in the first two cases. :raises Unavailable: in the third.
         """
+        self._check_process()
+        self.standing.check()
+
+    def _check_process(self) -> None:
         if self._closed:
             raise Closed("This memory was closed; open it again.")
         if os.getpid() != self.pid:
@@ -134,10 +159,10 @@ class Connections:
             found: _Reader = self._local.reader
         except AttributeError:
             self.check()
-            with translated(self.path):
+            with self.opening, translated(self.path):
                 found = _Reader(self._open())
-            self._local.reader = found
-            self._readers.add(found)
+                self._local.reader = found
+                self._readers.add(found)
         return found
 
     def read(self, work: Callable[[Execute], T]) -> T:
@@ -169,7 +194,7 @@ class Connections:
                     return plain(self.writer).execute(sql, values).fetchall()
             reader = self._reader()
             with reader.lock:
-                if self._closed or os.getpid() != self.pid:
+                if self._closed or os.getpid() != self.pid or self.standing.frozen:
                     self.check()
                 return reader.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
@@ -182,7 +207,7 @@ class Connections:
         :param keep: False rolls back at the end: a check that SQLite only lets writers make.
         """
         # checked before the lock too: a forked child may inherit it locked
-        self.check()
+        self._check_process()
         with self.lock:
             self.check()
             try:
@@ -197,11 +222,20 @@ class Connections:
         :param careful: when ``work`` fails, this is run in its place after all of it was rolled back, and gives the
             result or the error.
         """
-        self.check()
+        self._check_process()
         if self.borrowed:
             with self.lock, translated(self.path):
                 self.check()
                 return run(self.writer, work, name, careful=careful, nested=self.writer.in_transaction)
+        if self.lock.acquire(blocking=False):
+            try:
+                if not self._waiting:
+                    self.check()
+                    return run(self.writer, work, name, careful=careful)
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
+            finally:
+                self.lock.release()
         call = Call(work, careful)
         self._waiting.add(call)
         try:
@@ -220,14 +254,22 @@ class Connections:
         result: T = call.result
         return result
 
+    def readers(self) -> list[_Reader]:
+        """Give the connections of threads (see ``forks``)."""
+        return list(self._readers)
+
+    def is_idle(self) -> bool:
+        """Tell whether no transaction is under way (see ``forks``)."""
+        connections = [reader.connection for reader in self._readers]
+        if not self._closed and hasattr(self, "writer"):
+            connections.append(self.writer)
+        return self._closed or not any(connection.in_transaction for connection in connections)
+
     def drop(self) -> None:
-        """Close the connections that the parent of this process opened, as far as none was in use at the fork."""
-        _opened.discard(self)
+        """Close the connections that the parent of this process opened; none was in use at the fork (see ``forks``)."""
         for reader in list(self._readers):
-            if reader.lock.acquire(blocking=False):
-                reader.connection.close()
-                reader.lock.release()
-        if not self._closed and hasattr(self, "writer") and not self.writer.in_transaction:
+            reader.connection.close()
+        if not self._closed and hasattr(self, "writer"):
             self.writer.close()
 
     def close(self) -> None:
@@ -242,23 +284,6 @@ class Connections:
                 with reader.lock:
                     reader.connection.close()
             self.writer.close()
-
-
-_opened: WeakSet[Connections] = WeakSet()
-
-
-def _drop_inherited() -> None:
-    """Close the idle connections that a fork brought along.
-
-    SQLite keeps one set of file locks for each process and takes those of an inherited connection, which the system
-    did not inherit, for held: a new connection beside it would hold none, and lose its commits when the parent closes.
-    """
-    for each in list(_opened):
-        if each.pid != os.getpid() and each.lock.acquire(blocking=False):
-            try:
-                each.drop()
-            finally:
-                each.lock.release()
 
 
 def _check_borrowed(connection: sqlite3.Connection) -> None:

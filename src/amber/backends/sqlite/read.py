@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from amber.backends.sqlite.schema import index_table, table
@@ -158,40 +159,87 @@ def position_at(rows: Rows, space: int, newest: int, at: int) -> int:
 def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
     """Give log entries with their changes."""
     check_log(query)
-    parts, values = ["l.space = ?"], [space]
-    source, place = "amber_log l", "l.position"
-    if query.key is not None:
-        source = "(SELECT DISTINCT space, position FROM amber_change WHERE space = ? AND collection = ? AND key = ?) c "
-        source += "CROSS JOIN amber_log l ON l.space = c.space AND l.position = c.position"
-        values = [space, *query.key, space]  # type: ignore[list-item]
-    for name, wanted in (("session", query.session), ("actor", query.actor)):
-        if wanted is not None:
-            parts.append(f"l.{name} = ?")
-            values.append(wanted)  # type: ignore[arg-type]
-    if query.low is not None:
-        parts.append(f"{place} >= ?")
-        values.append(query.low)
-    if query.high is not None:
-        parts.append(f"{place} < ?")
-        values.append(query.high)
-    direction = "DESC" if query.reverse else "ASC"
+    part = _LogRange(space, query)
+    direction, sign = ("DESC", "<=") if query.reverse else ("ASC", ">=")
+    where, values = part.where, part.values
+    if query.offset:
+        # found in an index alone, or counted: entries that are passed over are not read
+        edge, more = part.edge(query)
+        where, values = f"{where} AND l.position {sign} ({edge})", [*values, *more]
     sql = f"""SELECT l.position, l.operation, l.at, l.actor, l.reason, l.session, l.undoes,
               (SELECT group_concat(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
-              FROM {source} WHERE {" AND ".join(parts)} ORDER BY {place} {direction} LIMIT ?"""
-    return [_entry(rows, space, row) for row in rows(sql, [*values, query.limit])]
+              FROM {part.source} WHERE {where} ORDER BY l.position {direction} LIMIT ?"""
+    found = rows(sql, [*values, query.limit])
+    changes = _changes(rows, space, [row[0] for row in found], query.images)
+    return [_entry(row, changes.get(row[0], ())) for row in found]
 
 
-def _entry(rows: Rows, space: int, row: Any) -> LogEntry:
-    changes = rows(
-        """SELECT collection, key, kind, before, after, deltas, purged FROM amber_change
-           WHERE space = ? AND position = ? ORDER BY n""",
-        (space, row[0]),
-    )
+class _LogRange:
+    """The FROM and WHERE of a part of the log."""
+
+    __slots__ = ("source", "values", "where")
+
+    def __init__(self, space: int, query: LogQuery) -> None:
+        self.source, parts = "amber_log l", ["l.space = ?"]
+        self.values: list[Any] = [space]
+        if query.key is not None:
+            self.source = """(SELECT DISTINCT space, position FROM amber_change
+                              WHERE space = ? AND collection = ? AND key = ?) c
+                             CROSS JOIN amber_log l ON l.space = c.space AND l.position = c.position"""
+            self.values = [space, *query.key, space]
+        if query.positions is not None:
+            parts.append("l.position IN (SELECT value FROM json_each(?))")
+            self.values.append(_json(query.positions))
+        for column, operator, wanted in (
+            ("session", "=", query.session),
+            ("actor", "=", query.actor),
+            ("position", ">=", query.low),
+            ("position", "<", query.high),
+        ):
+            if wanted is not None:
+                parts.append(f"l.{column} {operator} ?")
+                self.values.append(wanted)
+        self.where = " AND ".join(parts)
+
+    def edge(self, query: LogQuery) -> tuple[str, list[Any]]:
+        """Give the SQL of the first position after those that are passed over, and its values."""
+        if all(given is None for given in (query.key, query.session, query.actor, query.positions)):
+            # positions have no gaps
+            edge, sign = ("max", "-") if query.reverse else ("min", "+")
+            return (
+                f"SELECT {edge}(l.position) {sign} ? FROM {self.source} WHERE {self.where}",
+                [query.offset, *self.values],
+            )
+        direction = "DESC" if query.reverse else "ASC"
+        return (
+            f"SELECT l.position FROM {self.source} WHERE {self.where} ORDER BY l.position {direction} LIMIT 1 OFFSET ?",
+            [*self.values, query.offset],
+        )
+
+
+def _json(values: Sequence[int]) -> str:
+    return f"[{','.join(map(str, values))}]"
+
+
+def _changes(rows: Rows, space: int, positions: Sequence[int], images: str) -> dict[int, list[Change]]:
+    """Give the changes of entries, in their order."""
+    if not positions or images == "none":
+        return {}
+    after = "c.after" if images == "both" else "NULL"
+    sql = f"""SELECT c.position, c.n, c.collection, c.key, c.kind, c.before, {after}, c.deltas, c.purged
+              FROM json_each(?) j CROSS JOIN amber_change c ON c.space = ? AND c.position = j.value"""
+    found: dict[int, list[Change]] = {}
+    # sorted here: SQLite would copy the images to sort them
+    for row in sorted(rows(sql, (_json(positions), space)), key=itemgetter(0, 1)):
+        found.setdefault(row[0], []).append(_change(row[2:]))
+    return found
+
+
+def _entry(row: Any, changes: Sequence[Change]) -> LogEntry:
     position, operation, at, actor, reason, session, undoes, undone = row
     targets = tuple(decode(undoes)) if undoes is not None else ()
-    images = tuple(map(_change, changes))
     undoers = tuple(sorted(int(each) for each in undone.split(","))) if undone is not None else ()
-    return LogEntry(position, operation, at, actor, reason, session, targets, undoers, images)
+    return LogEntry(position, operation, at, actor, reason, session, targets, undoers, tuple(changes))
 
 
 def _change(row: Any) -> Change:

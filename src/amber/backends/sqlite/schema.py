@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.connection import Connections
+from amber.backends.sqlite.declared import RAISE_TURN, digests
 from amber.backends.sqlite.transaction import plain
 from amber.errors import BadInput, NotFound, SchemaMismatch, Unsupported
 from amber.model.collection import Body, Collection, Index
 from amber.store.codec import decode
 from amber.store.derive import Analyze, Derived
+from amber.store.faults import point
 
 #: Punctuation that the ASCII tokenizer must keep inside tokens.
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
@@ -82,20 +84,21 @@ _OWN_TABLES = set(re.findall(r"TABLE amber_(\w+)", " ".join(sum(MIGRATIONS, ()))
 _RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
 
 
-def migrate(connections: Connections, collections: Iterable[Collection], analyze: Analyze, analyzer: str) -> None:
+def migrate(connections: Connections, collections: Sequence[Collection], analyze: Analyze, analyzer: str) -> None:
     """Bring the tables to this version of Amber, in one transaction per migration.
 
     :raises SchemaMismatch: when the database was written by a newer Amber; it is left untouched.
     :raises Unsupported: when this SQLite has no FTS5.
     """
-    declared = {collection: _digest(collection, analyzer) for collection in collections}
+    names = digests(collections, analyzer)
+    declared = {collection: names[collection.name] for collection in collections}
     for collection in declared:
         _check_names(collection)
     connections.check()
     reader = plain(connections.writer)
     found = check_version(connections.writer)
-    digests = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
-    if found == VERSION and all(digests.get(each.name) == digest for each, digest in declared.items()):
+    there = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
+    if found == VERSION and all(there.get(each.name) == digest for each, digest in declared.items()):
         return
     connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
 
@@ -118,10 +121,6 @@ def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int
     return found
 
 
-def _digest(collection: Collection, analyzer: str) -> str:
-    return collection.digest() + (f"/{analyzer}" if collection.search is not None else "")
-
-
 def current(cursor: sqlite3.Cursor) -> int:
     """Give the schema version of a database, 0 when it holds no memory yet."""
     if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'amber_meta'").fetchone() is None:
@@ -132,7 +131,8 @@ def current(cursor: sqlite3.Cursor) -> int:
 
 def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze: Analyze) -> None:
     # read again under the lock: another process may have been faster
-    for statements in MIGRATIONS[current(cursor) :]:
+    found = current(cursor)
+    for statements in MIGRATIONS[found:]:
         for statement in statements:
             try:
                 cursor.execute(statement)
@@ -140,12 +140,17 @@ def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze
                 if "no such module" in str(error):
                     raise Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.") from error
                 raise
-    cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
-    digests = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
+            point("migrate:statement")
+    if found < VERSION:
+        cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
+        cursor.execute(RAISE_TURN)
+    there = dict(cursor.execute("SELECT name, digest FROM amber_collection"))
     for collection, digest in declared.items():
-        if digests.get(collection.name) != digest:
+        if there.get(collection.name) != digest:
+            cursor.execute(RAISE_TURN)
             _declare(cursor, collection, analyze)
             cursor.execute("INSERT OR REPLACE INTO amber_collection VALUES (?, ?)", (collection.name, digest))
+            point("migrate:declared")
 
 
 def _check_names(collection: Collection) -> None:
@@ -245,6 +250,7 @@ def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) ->
                 (space, collection.name, key, queue, derived.due),
             )
         documents, tokens = text.replace(cursor, space, collection.name, key, created, derived)
+        point("migrate:document")
         cursor.execute(
             "UPDATE amber_space SET documents = documents + ?, tokens = tokens + ? WHERE n = ?",
             (documents, tokens, space),

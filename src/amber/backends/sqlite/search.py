@@ -141,7 +141,8 @@ def texts(execute: Execute, space: int, after: tuple[str, str] | None, limit: in
 def _text(space: int, row: tuple[Any, ...]) -> Text:
     prefix = len(f"{space:x}.")
     terms = {token[prefix:]: count for token, count in zip(row[9].split(" "), row[10], strict=False)}
-    return Text(*row[:4], terms, Facets(*row[4:9]))
+    collection, key, position, length = row[:4]
+    return Text(collection, key, position, length, terms, Facets(*row[4:9]))
 
 
 def _position(execute: Execute, space: int) -> int:
@@ -149,9 +150,7 @@ def _position(execute: Execute, space: int) -> int:
     return row[0] if row is not None else 0
 
 
-def text_changes(
-    execute: Execute, space: int, since: tuple[int, int], limit: int, settled: bool
-) -> TextChanges | None:
+def text_changes(execute: Execute, space: int, since: tuple[int, int], limit: int, settled: bool) -> TextChanges | None:
     """Give the texts that changed from a place of the log on."""
     newest, first = _position(execute, space), since[0]
     if first > newest:

@@ -8,56 +8,49 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from amber.backends.sqlite import purge, read, search, write
+from amber.backends.sqlite import purge, reach, read, write
 from amber.backends.sqlite.claim import claim
 from amber.backends.sqlite.connection import Connections, Durability, Execute
-from amber.backends.sqlite.schema import by_name, check_version, migrate, table
+from amber.backends.sqlite.declared import Declared, digests
+from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
+from amber.backends.sqlite.searching import Searching
 from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
-from amber.model.batch import MAX_WRITES, Batch
+from amber.errors import Corrupt
+from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import (
-    check_claim,
-    check_limit,
-    check_selection,
-    check_text_changes,
-    check_texts,
-    find_collection,
-)
+from amber.store.arguments import check_claim, check_limit, find_collection
 from amber.store.codec import decode
+from amber.store.constraints import rule_homes
 from amber.store.contract import (
     PURGE,
     SCAN_LIMIT,
-    Candidate,
     Capabilities,
-    Clause,
     Cursor,
     Lease,
     LogEntry,
     LogQuery,
+    Named,
     Page,
     Problem,
     Purged,
     QueueState,
+    Reach,
     Receipt,
     Scrubbed,
-    SearchFilter,
     Selection,
     Stats,
-    TextChanges,
-    TextPage,
-    TextStats,
 )
 from amber.store.derive import Analyze
-from amber.store.prepare import prepare
+from amber.store.prepare import check_expectations, prepare
 
 T = TypeVar("T")
 
 
-class SQLiteStore:
+class SQLiteStore(Searching):
     """Keep a memory in one SQLite file, or in the database of a connection that the caller owns.
 
     :param target: a path (used as it is: ``?``, ``%`` and ``#`` are letters), or an open connection. With a connection
@@ -85,8 +78,10 @@ class SQLiteStore:
     ) -> None:
         self.collections: Mapping[str, Collection] = by_name(collections)
         self._analyze = analyze
+        self._homes = rule_homes(self.collections.values())
         self._statements = {name: Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
+        self._declared = Declared(digests(self.collections.values(), analyzer), VERSION)
         self._connections = Connections(
             target,
             create=create,
@@ -103,7 +98,7 @@ class SQLiteStore:
             max_writes=MAX_WRITES,
         )
         try:
-            migrate(self._connections, self.collections.values(), analyze, analyzer)
+            migrate(self._connections, [*self.collections.values()], analyze, analyzer)
         except sqlite3.Error as error:
             self._connections.close()
             raise translate(error, self._connections.path) from error
@@ -127,7 +122,7 @@ class SQLiteStore:
 
     def commit(self, batch: Batch) -> Receipt:
         prepared = prepare(batch, self.collections, self._analyze)
-        more = (prepared, self.collections, self._statements, self._analyze)
+        more = (prepared, self.collections, self._homes, self._statements, self._analyze, self._declared)
         return self._connections.share(
             lambda cursor: write.commit(cursor, *more, careful=False),
             lambda cursor: write.commit(cursor, *more, careful=True),
@@ -137,23 +132,43 @@ class SQLiteStore:
     def claim(self, space: str, queue: str, n: int, *, lease: int, now: int) -> list[Lease]:
         names = check_claim(self.collections, queue, n, lease, now)
         number = self._number(space)
-        return self._connections.write(
-            lambda cursor: claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now), "claim"
-        )
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
-        check_selection(self.collections, selection)
+        def work(cursor: sqlite3.Cursor) -> list[Lease]:
+            self._declared.check(cursor.execute)
+            return claim(cursor, self._statements, number, names, queue, n, lease=lease, now=now)
+
+        return self._connections.write(work, "claim")
+
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
+        purge.check(self.collections, selection)
+        check_expectations(self.collections, expectations)
         check_limit(limit)
         check_int("now", now)
         number = self._number(space)
-        if number < 0:
+        if number < 0 and not expectations:
             return Purged(0, 0, True)
 
         def work(cursor: sqlite3.Cursor) -> Purged:
-            position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
-            return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
+            self._declared.check(cursor.execute)
+            return purge.purge(cursor, number, self.collections, self._statements, selection, now, limit, expectations)
 
         return self._connections.write(work, "purge")
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        purge.check(self.collections, selection)
+        check_limit(limit)
+        number = self._number(space)
+        return self._read(lambda execute: reach.find(execute, number, self.collections, selection, after, limit))
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._connections.check()
@@ -235,7 +250,7 @@ class SQLiteStore:
     ) -> Page:
         declared = find_collection(self.collections, collection)
         number, more = self._number(space), (where, group, after, limit, scan_limit)
-        return self._connections.read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
+        return self._read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
 
     def count(
         self,
@@ -282,44 +297,6 @@ class SQLiteStore:
         number = self._number(space)
         return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
 
-    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
-        for term in terms:
-            check_key(term)
-        number = self._number(space)
-        return self._connections.read(lambda execute: search.stats(execute, number, terms))
-
-    def candidates(
-        self,
-        space: str,
-        clauses: Sequence[Clause],
-        filter: SearchFilter,
-        *,
-        also: Sequence[str] = (),
-        limit: int = 300,
-    ) -> list[Candidate]:
-        number = self._number(space)
-        return self._connections.read(lambda execute: search.candidates(execute, number, clauses, filter, also, limit))
-
-    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
-        check_texts(after, limit)
-        number = self._number(space)
-        return self._read_settled(lambda execute, settled: search.texts(execute, number, after, limit, settled))
-
-    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
-        check_text_changes(since, limit)
-        number = self._number(space)
-        return self._read_settled(lambda execute, settled: search.text_changes(execute, number, since, limit, settled))
-
-    def _read_settled(self, work: Callable[[Execute, bool], T]) -> T:
-        """Run reads, and tell them whether all that they see is there to stay."""
-        connections = self._connections
-        if not connections.borrowed:
-            return connections.read(lambda execute: work(execute, True))
-        with connections.lock:
-            connections.check()
-            settled = not connections.writer.in_transaction
-            return connections.read(lambda execute: work(execute, settled))
-
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
         check_key(key)
@@ -341,12 +318,26 @@ class SQLiteStore:
             row[0] for row in self._connections.rows("SELECT name FROM amber_space WHERE position > 0 ORDER BY name")
         ]
 
+    def _read(self, work: Callable[[Execute], T]) -> T:
+        """Read by what was declared, when that is still so."""
+
+        def checked(execute: Execute) -> T:
+            self._declared.check(execute)
+            return work(execute)
+
+        return self._connections.read(checked)
+
     def verify(self, space: str | None = None) -> list[Problem]:
         if space is not None:
             check_name("space", space, MAX_SPACE)
-        rows = self._connections.rows("SELECT name, n FROM amber_space")
-        numbers = {name: n for name, n in rows if space is None or name == space}
-        return self._connections.write(
+        numbers: dict[str, int] = {}
+        unread: list[Problem] = []
+        try:
+            rows = self._connections.rows("SELECT name, n FROM amber_space")
+            numbers = {name: n for name, n in rows if space is None or name == space}
+        except Corrupt as error:
+            unread.append(Problem("file", None, None, f"The spaces can not be listed: {error.message}"))
+        return unread + self._connections.write(
             lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify", keep=False
         )
 

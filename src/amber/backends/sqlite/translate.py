@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from amber.backends.sqlite.damage import is_damage, is_other_schema
 from amber.errors import AmberError, Closed, Corrupt, SchemaMismatch, TimedOut, Unavailable, Unsupported
 
 #: Somebody else holds the lock.
@@ -25,16 +26,16 @@ def translated(path: Path | None) -> Iterator[None]:
     """Turn the driver's errors into ours; not for hot paths."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise translate(error, path) from error
 
 
-def code_of(error: sqlite3.Error) -> int:
+def code_of(error: Exception) -> int:
     """Give the primary result code of SQLite."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
+def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path | None) -> AmberError:
     """Say what an error of the driver means for the caller."""
     code, where = code_of(error), f" ({path})" if path is not None else ""
     if code in BUSY:
@@ -43,10 +44,13 @@ def translate(error: sqlite3.Error, path: Path | None) -> AmberError:
         return Unavailable(f"Nothing was written, {_AWAY[code]}{where}: {error}.")
     if code == sqlite3.SQLITE_NOTADB:
         return Corrupt(f"This is not a SQLite database{where}; name another file. {error}.")
-    if code == sqlite3.SQLITE_CORRUPT:
+    if code == sqlite3.SQLITE_CORRUPT or is_damage(error):
         return Corrupt(f"The database is damaged{where}: {error}. Run verify, and restore a backup.")
-    if "no such table: amber_" in str(error):
-        return SchemaMismatch(f"The tables of this memory are gone{where}; were they rolled back? Open it again.")
+    if is_other_schema(error):
+        return SchemaMismatch(
+            f"The tables of this memory are not those that it was opened with{where}: {error}. Were they rolled back, "
+            "or was it opened by another version of Amber? Open it again."
+        )
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return Unsupported(f"The borrowed connection belongs to another thread: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

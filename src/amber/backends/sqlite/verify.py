@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from amber.backends.sqlite import text
 from amber.backends.sqlite.schema import index_table, table
+from amber.backends.sqlite.verify_log import check_images
+from amber.backends.sqlite.verify_postings import postings_match
 from amber.errors import Corrupt
 from amber.model.collection import Collection, Order, Record
 from amber.store.codec import decode, encode
@@ -15,26 +18,29 @@ from amber.store.constraints import rule_of
 from amber.store.contract import Problem
 from amber.store.derive import Analyze, Derived
 
+#: What reading a damaged file may end in.
+_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, Corrupt)
+
 
 def find_problems(
     cursor: sqlite3.Cursor, spaces: Mapping[str, int], collections: Mapping[str, Collection], analyze: Analyze
 ) -> list[Problem]:
     """List everything that does not agree; runs in one transaction and changes nothing."""
-    problems = [
-        Problem("file", None, None, str(row[0]))
-        for row in cursor.execute("PRAGMA integrity_check(20)").fetchall()
-        if row[0] != "ok"
-    ]
+    problems: list[Problem] = []
     try:
-        cursor.execute("INSERT INTO amber_search (amber_search, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.DatabaseError as error:
-        problems.append(Problem("postings", None, None, f"The postings do not match the texts: {error}."))
+        for (told,) in cursor.execute("PRAGMA integrity_check(20)"):
+            if told != "ok":
+                problems.append(Problem("file", None, None, str(told)))
+    except _UNREADABLE as error:
+        problems.append(Problem("file", None, None, f"The pages can not be checked: {error}."))
+    try:
+        if not postings_match(cursor):
+            problems.append(Problem("postings", None, None, "The postings do not match the texts."))
+    except _UNREADABLE as error:
+        problems.append(Problem("postings", None, None, f"The postings can not be read: {error}."))
     for number in spaces.values():
         space = _Space(cursor, number, collections, analyze)
-        try:
-            space.find()
-        except sqlite3.DatabaseError as error:
-            problems.append(Problem("file", None, None, f"The rest could not be read: {error}."))
+        space.find()
         problems += space.problems
     return problems
 
@@ -47,12 +53,32 @@ class _Space:
         self.problems: list[Problem] = []
         self.holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         self.searchable = self.tokens = 0
+        #: whether every document could be read, so that what they have together can be compared
+        self.complete = True
 
     def find(self) -> None:
+        """Look at every part, also when another one can not be read."""
         for collection in self.collections.values():
-            self._documents(collection)
-        self._unique()
-        self._log()
+            if not self._looked_at(partial(self._documents, collection)):
+                self.complete = False
+        if self.complete:
+            self._looked_at(self._unique)
+            self._looked_at(self._sizes)
+        self._looked_at(self._log)
+        self._looked_at(self._images)
+
+    def _looked_at(self, part: Callable[[], None]) -> bool:
+        try:
+            part()
+        except _UNREADABLE as error:
+            self._report("file", None, None, f"A part can not be read: {error}.")
+            return False
+        return True
+
+    def _images(self) -> None:
+        check_images(self.cursor, self.space, self.collections, self._report)
+
+    def _sizes(self) -> None:
         documents, tokens, held = self.cursor.execute(
             """SELECT documents, tokens, (SELECT count(*) FROM amber_doc WHERE space = n) FROM amber_space
                WHERE n = ?""",
@@ -82,8 +108,15 @@ class _Space:
                 body = decode(stored)
             except Corrupt as error:
                 self._report("body", collection.name, key, f"The body of {key} can not be read: {error}")
+                self.complete = False
                 continue
-            derived = Derived(collection, body, stored, self.analyze)
+            try:
+                derived = Derived(collection, body, stored, self.analyze)
+            except Exception as error:
+                # any: the rules of a collection stand on members that a damaged body may not have
+                self._report("body", collection.name, key, f"The body of {key} is not as declared: {error!r}.")
+                self.complete = False
+                continue
             if [derived.columns[column] for column in columns] != values:
                 self._report("index", collection.name, key, f"The columns of {key} do not match its body.")
             self._text(collection, key, created, derived)
@@ -98,7 +131,7 @@ class _Space:
                     self._report("index", collection.name, key, f"{key} is missing from index {name}.")
             for pair in collection.unique_values(body, rule_of(collection, body, self._load)):
                 self.holders[pair].append((collection.name, key))
-            self._last_change(collection, key, revision, body)
+            self._last_change(collection, key, revision, stored, body)
         self._count(collection, entries, many)
         self._strays(collection)
 
@@ -165,7 +198,9 @@ class _Space:
         elif row is not None:
             self._report("postings", collection.name, key, f"{key} should not be searchable.")
 
-    def _last_change(self, collection: Collection, key: str, revision: int, body: dict[str, object]) -> None:
+    def _last_change(
+        self, collection: Collection, key: str, revision: int, stored: str, body: dict[str, object]
+    ) -> None:
         row = self.cursor.execute(
             """SELECT position, kind, after, purged FROM amber_change WHERE space = ? AND collection = ? AND key = ?
                ORDER BY position DESC LIMIT 1""",
@@ -173,7 +208,7 @@ class _Space:
         ).fetchone()
         if row is None or row[0] != revision:
             self._report("log", collection.name, key, f"{key} is at revision {revision}, which the log does not have.")
-        elif row[1] == "put" and row[2] is not None and not row[3]:
+        elif row[1] == "put" and row[2] is not None and row[2] != stored and not row[3]:
             after = decode(row[2])
             kept = {name: value for name, value in body.items() if name not in collection.touchable}
             then = {name: value for name, value in after.items() if name not in collection.touchable}
@@ -214,3 +249,8 @@ class _Space:
         ).fetchone()
         if row is not None:
             self._report("log", None, None, f"The time of the log entry {row[0]} lies before that of the one before.")
+        row = self.cursor.execute(
+            "SELECT max(at), last_at FROM amber_log, amber_space WHERE space = ? AND n = space", (self.space,)
+        ).fetchone()
+        if row[0] is not None and row[0] > row[1]:
+            self._report("log", None, None, f"The log goes to {row[0]} microseconds, after {row[1]}, its newest time.")

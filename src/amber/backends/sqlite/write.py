@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from amber.backends.sqlite import text
+from amber.backends.sqlite.declared import TURN, Declared
 from amber.backends.sqlite.judge import judge
 from amber.backends.sqlite.schema import index_table, table
 from amber.backends.sqlite.statements import Statements
@@ -24,6 +25,7 @@ from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
 from amber.store.step import Step, departures, log_images
 
+_SPACE = f"SELECT n, position, last_at, {TURN} FROM amber_space WHERE name = ?"
 _FIELD = "INSERT OR IGNORE INTO amber_field VALUES (?, ?, ?, ?, ?, ?)"
 _UNIQUE = "INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)"
 # the row of a document that left its queue stays, so that an epoch never comes twice
@@ -227,24 +229,30 @@ def commit(
     cursor: sqlite3.Cursor,
     prepared: Prepared,
     collections: Mapping[str, Collection],
+    homes: Mapping[str, tuple[Collection, ...]],
     statements: Mapping[str, Statements],
     analyze: Analyze,
+    declared: Declared,
     *,
     careful: bool,
 ) -> Receipt:
     """Apply a prepared batch.
 
+    :param homes: where run-time rules are kept (see ``rule_homes``).
+    :param declared: sees that the tables are still those of this process.
     :param careful: look up first whether the operation was committed before and whether appended documents exist.
         Otherwise that is left to the indexes: any error, also one of the driver, then only says that the batch is to
         be rolled back and applied once more with care, which gives the first receipt or the error that comes first.
     """
     batch = prepared.batch
     execute = cursor.execute
-    row = execute("SELECT n, position, last_at FROM amber_space WHERE name = ?", (batch.space,)).fetchone()
+    row = execute(_SPACE, (batch.space,)).fetchone()
+    if row is None or not declared.knows(row[3]):
+        declared.check(execute)
     if row is None:
         execute("INSERT INTO amber_space (name) VALUES (?)", (batch.space,))
-        row = (cursor.lastrowid, 0, 0)
-    space, position, last_at = row
+        row = (cursor.lastrowid, 0, 0, None)
+    space, position, last_at, _ = row
     if careful and (first := receipt(cursor, space, batch.operation)) is not None:
         return first
     for expectation in batch.expectations:
@@ -252,7 +260,8 @@ def commit(
     writing = Writing(cursor, space, statements)
     at = max(batch.at, last_at) if position else batch.at
     steps, moves = resolve(prepared, collections, writing.load, analyze, careful=careful)
-    judge_unique(steps, collections, writing.holders, writing.members)
+    groups = ruled_groups(steps, homes)
+    judge_unique(steps, groups, writing.holders, writing.members)
     logged = [step for step in steps if step.kind is not None]
     if logged:
         position += 1
@@ -264,7 +273,7 @@ def commit(
     writing.insert([step for step in steps if step.before is None], position)
     for move in moves:
         _move(cursor, space, move)
-    for collection, group, rule in ruled_groups(steps, collections):
+    for collection, group, rule in groups:
         writing.relist(collection, group, rule)
     if logged:
         writing.log(position, at, batch, logged)

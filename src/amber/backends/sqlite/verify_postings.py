@@ -1,0 +1,42 @@
+"""Compare the postings of FTS5 with the texts that they were made from."""
+
+from __future__ import annotations
+
+import sqlite3
+
+_WRITES = (sqlite3.SQLITE_READONLY,)
+
+
+def postings_match(cursor: sqlite3.Cursor) -> bool:
+    """Tell whether every token of every text has its posting, and there is no other.
+
+    FTS5 does it itself, with a command that only one who may write can give; else both sides are summed up here.
+
+    :raises sqlite3.DatabaseError: when they can not be read.
+    """
+    try:
+        cursor.execute("INSERT INTO amber_search (amber_search, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code & 0xFF == sqlite3.SQLITE_CORRUPT:
+            return False
+        if code & 0xFF not in _WRITES:
+            raise
+        return _sums_match(cursor)
+    return True
+
+
+def _sums_match(cursor: sqlite3.Cursor) -> bool:
+    cursor.execute("CREATE VIRTUAL TABLE temp.amber_postings USING fts5vocab('main', 'amber_search', 'instance')")
+    try:
+        count = total = 0
+        for token, number in cursor.execute("SELECT term, doc FROM temp.amber_postings"):
+            count += 1
+            total += hash((token, number))
+        for number, tokens in cursor.execute("SELECT id, tokens FROM amber_text"):
+            for token in tokens.split(" ") if tokens else ():
+                count -= 1
+                total -= hash((token, number))
+    finally:
+        cursor.execute("DROP TABLE temp.amber_postings")
+    return count == total == 0
