@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from amber.search.plan import idf
+from amber.search.plan import WeighedTerm, weigh
 from amber.search.postings import BITS, BLOCK, Bitmaps, Dense, Vocabulary
 from amber.search.query import Term
 from amber.search.ranking import K1, SMOOTHING
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     key: str
     position: int
     score: float
-    counts: tuple[int, ...]
+    counts: Sequence[int]
 
 
 class _Document(NamedTuple):
@@ -162,20 +162,22 @@ class InvertedIndex:
             room.append(number)
         self._tokens -= document.length
 
+    def weigh(self, terms: Sequence[Term]) -> list[WeighedTerm]:
+        """Give the terms that some document has, in the order of the question."""
+        return weigh(terms, {term.token: self._vocabulary.frequency(term.token) for term in terms}, len(self))
+
     def search(self, terms: Sequence[Term], filter: SearchFilter, limit: int) -> list[Found] | None:
         """Give the best documents, best first, ties by newest position, then by key and collection.
 
         None when that would take too long: a question of very many words.
         """
-        if len(terms) > _MOST_TERMS:
+        weighed = self.weigh(terms)
+        if len(weighed) > _MOST_TERMS:
             return None
-        asked = []
-        for place, (token, weight) in enumerate(terms):
-            frequency = self._vocabulary.frequency(token)
-            if frequency:
-                asked.append(_Asked(place, weight * idf(frequency, len(self)), self._vocabulary.find(token)))
-        if not asked:
+        if not weighed:
             return []
+        places = {term.token: place for place, term in enumerate(terms)}
+        asked = [_Asked(places[token], weight, self._vocabulary.find(token)) for token, weight, _ in weighed]
         best = _Best(self, asked, filter, limit)
         return best.found(len(terms)) if best.run() else None
 

@@ -7,6 +7,7 @@ for each block, so that documents with several terms are found by AND at the spe
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 BITS = 13
 #: Documents of a block.
@@ -20,7 +21,11 @@ _TOGETHER = 512
 
 Bitmaps = dict[int, int]
 #: For a term of few documents: slot * 256 + occurrences each.
-Sparse = array[int]
+if TYPE_CHECKING:
+    Sparse = array[int]
+else:
+    # not generic at run time before Python 3.12
+    Sparse = array
 
 
 class Dense:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from heapq import nlargest
+from operator import itemgetter
 from typing import Any
+
+import orjson
 
 from amber.backends.sqlite.connection import Execute
 from amber.errors import Corrupt
@@ -16,8 +17,6 @@ from amber.store.contract import PURGE, Candidate, Clause, SearchFilter, Text, T
 
 #: What stands between tokens: a word with it is in no document, and FTS5 would take it apart.
 _BETWEEN = re.compile(r"[\x00-\x20\x7f]|^$")
-#: Rows fetched by one statement with a list of ids.
-_CHUNK = 500
 
 
 def stats(execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
@@ -47,13 +46,14 @@ def candidates(
                   WHERE amber_search MATCH ? AND {conditions}"""
     else:
         sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
-    sums: dict[int, int] = defaultdict(int)
+    sums: dict[int, int] = {}
     for clause in clauses:
         if any(_BETWEEN.search(word) for word in clause.words):
             continue
         match = " AND ".join(quoted(space, word) for word in clause.words)
+        weight, known = clause.weight, sums.get
         for (number,) in execute(sql, (match, *values)):
-            sums[number] += clause.weight
+            sums[number] = known(number, 0) + weight
     return _load(execute, space, words, _best(execute, sums, limit))
 
 
@@ -86,43 +86,50 @@ def quoted(space: int, term: str) -> str:
     return '"' + f"{space:x}.{term}".replace('"', '""') + '"'
 
 
-def _best(execute: Execute, sums: dict[int, int], limit: int) -> list[int]:
-    """Give the ids with the largest sums; ties by newest position, then key, then collection."""
-    if len(sums) > limit:
-        cut = nlargest(limit, sums.values())[-1]
-        sums = {number: total for number, total in sums.items() if total >= cut}
-    sql = "SELECT id, position, key, collection FROM amber_doc WHERE id IN ({})"
-    rows = [
-        (-sums[number], -position, key, collection, number)
-        for number, position, key, collection in _fetch(execute, sql, sums)
-    ]
-    rows.sort()
-    return [row[4] for row in rows[:limit]]
+def _best(execute: Execute, sums: dict[int, int], limit: int) -> dict[int, int]:
+    """Give those with the largest sums, in any order."""
+    if len(sums) <= limit:
+        return sums
+    cut = sorted(sums.values(), reverse=True)[limit - 1]
+    best = {number: total for number, total in sums.items() if total > cut}
+    tied = [number for number, total in sums.items() if total == cut]
+    room = limit - len(best)
+    if len(tied) > room:
+        sql = """SELECT d.id FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value
+                 ORDER BY d.position DESC, d.key, d.collection LIMIT ?"""
+        tied = [row[0] for row in execute(sql, (_listed(tied), room))]
+    best.update(dict.fromkeys(tied, cut))
+    return best
 
 
-def _fetch(execute: Execute, sql: str, numbers: Iterable[int]) -> Iterable[Any]:
-    wanted = list(numbers)
-    for start in range(0, len(wanted), _CHUNK):
-        part = wanted[start : start + _CHUNK]
-        yield from execute(sql.format(", ".join("?" * len(part))), part)
+def _listed(numbers: Iterable[int]) -> str:
+    """Write numbers as one value: a statement of one form is prepared once."""
+    return orjson.dumps([*numbers]).decode()
 
 
-def _load(execute: Execute, space: int, words: Sequence[str], best: list[int]) -> list[Candidate]:
+def _load(execute: Execute, space: int, words: Sequence[str], sums: dict[int, int]) -> list[Candidate]:
+    """Give documents by their sums; ties by newest position, then key, then collection."""
     sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
-             t.tokens, t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.id IN ({})"""
+             t.tokens, t.counts FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value
+             JOIN amber_text t ON t.id = d.id"""
     wanted = [(term, f" {space:x}.{term} ") for term in words]
-    found = {}
-    for row in _fetch(execute, sql, best):
-        text, counts = f" {row[10]} ", row[11]
+    rows = []
+    for number, collection, key, position, length, *facets, tokens, counts in execute(sql, (_listed(sums),)):
+        text = f" {tokens} "
         held = {}
         for term, padded in wanted:
             place = text.find(padded)
             if place >= 0:
                 held[term] = counts[text.count(" ", 0, place)]
-        found[row[0]] = Candidate(row[1], row[2], row[3], row[4], held, Facets(*row[5:10]))
-    if len(found) < len(best):
+        found = Candidate(collection, key, position, length, held, Facets(*facets))
+        rows.append((-sums[number], -position, key, collection, found))
+    if len(rows) < len(sums):
         raise Corrupt("A text that the search found is gone. Run verify, and restore a backup.")
-    return [found[number] for number in best]
+    rows.sort(key=_order)
+    return [row[4] for row in rows]
+
+
+_order = itemgetter(0, 1, 2, 3)
 
 
 _TEXTS = """SELECT d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at, t.tokens,
