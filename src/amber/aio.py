@@ -658,6 +658,7 @@ class AsyncMemory(AsyncView):
         create: bool = True,
         durability: str | None = None,
         timeout: float | None = None,
+        search_memory: int | None = None,
         clock: Callable[[], int] = system_clock,
     ) -> Opening[AsyncMemory]:
         """Open a memory, and make it when it is not there yet.
@@ -671,6 +672,9 @@ class AsyncMemory(AsyncView):
         :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
+        :param search_memory: megabytes that the texts of the space may take in the memory of this process, where a
+            process that asks often searches them exactly and several times faster; a short message takes about 1 KB.
+            0: none, each search reads the store. Default: the variable ``AMBER_SEARCH_MEMORY``, else 256.
         :param clock: gives the time in microseconds since the epoch.
         :raises BadInput, NotFound, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
 
@@ -690,6 +694,7 @@ class AsyncMemory(AsyncView):
                 create=create,
                 durability=durability,
                 timeout=timeout,
+                search_memory=search_memory,
                 clock=clock,
             ),
             cls,

@@ -12,7 +12,7 @@ from typing import Any
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
-from amber.config import default_space, default_target, parse_target, read_options
+from amber.config import default_space, default_target, parse_target, read_options, read_search_memory
 from amber.errors import BadInput, Closed
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
@@ -24,6 +24,7 @@ from amber.model.times import Time
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.buffer import BufferedUnit
+from amber.services.exact import ExactIndex
 from amber.services.export import Exported, export
 from amber.services.facts import Facts
 from amber.services.forgetting import Forgetting
@@ -159,6 +160,8 @@ class Memory(View):
         super().__init__(Unit(context), Types())
         self.history = History(self._unit)
         self._forgetting = Forgetting(self._unit)
+        if context.exact is not None:
+            self._forgetting.participants.join(context.exact)
 
     @classmethod
     def open(
@@ -171,6 +174,7 @@ class Memory(View):
         create: bool = True,
         durability: str | None = None,
         timeout: float | None = None,
+        search_memory: int | None = None,
         clock: Callable[[], int] = system_clock,
     ) -> Memory:
         """Open a memory, and make it when it is not there yet.
@@ -184,6 +188,9 @@ class Memory(View):
         :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
+        :param search_memory: megabytes that the texts of the space may take in the memory of this process, where a
+            process that asks often searches them exactly and several times faster; a short message takes about 1 KB.
+            0: none, each search reads the store. Default: the variable ``AMBER_SEARCH_MEMORY``, else 256.
         :param clock: gives the time in microseconds since the epoch.
         :raises BadInput, NotFound, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
         """
@@ -191,10 +198,12 @@ class Memory(View):
         check_name("space", name, MAX_SPACE)
         if actor is not None:
             check_name("actor", actor)
+        megabytes = read_search_memory(search_memory)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
         ids = IdMaker(clock, lambda: store.time(name))
-        return cls(store, Context(store, name, clock, ids, zone, actor))
+        exact = ExactIndex(store, name, megabytes * 1_000_000) if megabytes else None
+        return cls(store, Context(store, name, clock, ids, zone, actor, exact))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False

@@ -164,6 +164,24 @@ def check_candidates(clauses: Sequence[Clause], filter: SearchFilter, also: Sequ
     return sorted(set(words))
 
 
+def check_texts(after: tuple[str, str] | None, limit: int) -> None:
+    """Check the arguments of a page of texts."""
+    check_limit(limit)
+    if after is not None and (not isinstance(after, tuple) or len(after) != 2):
+        raise BadInput(f"A page of texts goes on after a collection and a key, not {after!r}.", after=after)
+    for part in after or ():
+        check_key(part)
+
+
+def check_text_changes(since: tuple[int, int], limit: int) -> None:
+    """Check where changes are to be read from."""
+    check_limit(limit)
+    if not isinstance(since, tuple) or len(since) != 2:
+        raise BadInput(f"A place in the log is a position and the number of a change, not {since!r}.", since=since)
+    check_int("position", since[0], 1)
+    check_int("change", since[1], 0)
+
+
 def check_limit(limit: int) -> None:
     """Check the size of a page."""
     if type(limit) is not int or not 1 <= limit <= MAX_PAGE:

@@ -194,6 +194,41 @@ class Candidate(NamedTuple):
     facets: Facets
 
 
+class Text(NamedTuple):
+    """The searchable text of a document as a store keeps it: where the document entered the log, its length in tokens,
+    how often each occurs (up to 255)."""
+
+    collection: str
+    key: str
+    position: int
+    length: int
+    terms: Mapping[str, int]
+    facets: Facets
+
+
+class TextPage(NamedTuple):
+    """Searchable texts by collection and key, as they are at ``position``; ``cursor`` continues after the last one,
+    None at the end. ``settled`` is False inside a transaction of the caller's: what was read there may never have
+    been, and must not be kept."""
+
+    texts: list[Text]
+    cursor: tuple[str, str] | None
+    position: int
+    settled: bool = True
+
+
+class TextChanges(NamedTuple):
+    """What was written or purged from one place of the log on up to another, as it is now: the texts, and the documents
+    that have none. ``upto`` is where to go on; at (``position`` + 1, 0) there is no more, and all that was given since
+    the first page is what stands at ``position``. ``settled`` as on a page."""
+
+    texts: list[Text]
+    gone: list[tuple[str, str]]
+    upto: tuple[int, int]
+    position: int
+    settled: bool = True
+
+
 class Problem(NamedTuple):
     """Something that ``verify`` found. ``kind`` is a stable word, ``detail`` a sentence."""
 
@@ -399,6 +434,16 @@ class Store(Protocol):
         """Give the documents that fulfil at least one clause and pass the filter: the ``limit`` ones with the largest
         sums of weights, ties by newest position, then key, then collection. Words of ``also`` are counted in them as
         those of the clauses are, and find nothing themselves."""
+
+    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
+        """Give searchable texts: what a reader that keeps an index of its own begins with."""
+
+    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
+        """Give the texts that changed from a place of the log on: the n-th change of the entry at a position, both
+        counted in. Up to ``limit`` changes, and all that the purges among them took.
+
+        None when the log does not lead from there to now: the position lies beyond the next one, or its entry is not
+        there any more. Begin with pages then."""
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         """Give a document's place in its queue; None when it was never in it."""

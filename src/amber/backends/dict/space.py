@@ -69,6 +69,8 @@ class Space:
         self.postings: dict[str, dict[Place, int]] = defaultdict(dict)
         self.texts: dict[Place, tuple[int, Facets]] = {}
         self.tokens = 0
+        #: the places of texts in order, and the position that they are right at
+        self.listed: tuple[int, list[Place]] = (0, [])
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
         # by document: the positions at which it was changed, each with the number of the change in its entry

@@ -16,7 +16,7 @@ from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_limit
+from amber.store.arguments import check_limit, check_text_changes, check_texts
 from amber.store.contract import (
     SCAN_LIMIT,
     Candidate,
@@ -40,6 +40,8 @@ from amber.store.contract import (
     SearchFilter,
     Selection,
     Stats,
+    TextChanges,
+    TextPage,
     TextStats,
 )
 from amber.store.derive import Analyze
@@ -246,6 +248,16 @@ class DictStore:
     ) -> list[Candidate]:
         with self._lock:
             return text.candidates(self._space(space), clauses, filter, also, limit)
+
+    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
+        check_texts(after, limit)
+        with self._lock:
+            return text.page(self._space(space), after, limit)
+
+    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
+        check_text_changes(since, limit)
+        with self._lock:
+            return text.changes(self._space(space), since, limit)
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         with self._lock:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from amber.backends.sqlite import backup, export, load, purge, reach, read, text, trim, write
+from amber.backends.sqlite import backup, export, load, purge, reach, read, trim, write
 from amber.backends.sqlite.claim import claim
 from amber.backends.sqlite.connection import Connections, Durability, Execute
 from amber.backends.sqlite.declared import Declared, digests
 from amber.backends.sqlite.judge import judge
 from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
+from amber.backends.sqlite.searching import Searching
 from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
@@ -30,9 +31,7 @@ from amber.store.contract import (
     LOST,
     PURGE,
     SCAN_LIMIT,
-    Candidate,
     Capabilities,
-    Clause,
     Copying,
     Cursor,
     Horizon,
@@ -48,10 +47,8 @@ from amber.store.contract import (
     Reach,
     Receipt,
     Scrubbed,
-    SearchFilter,
     Selection,
     Stats,
-    TextStats,
 )
 from amber.store.derive import Analyze
 from amber.store.prepare import check_expectations, prepare
@@ -60,7 +57,7 @@ from amber.store.rows import Loaded, Numbered, Row
 T = TypeVar("T")
 
 
-class SQLiteStore:
+class SQLiteStore(Searching):
     """Keep a memory in one SQLite file, or in the database of a connection that the caller owns.
 
     :param target: a path (used as it is: ``?``, ``%`` and ``#`` are letters), or an open connection. With a connection
@@ -322,24 +319,6 @@ class SQLiteStore:
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
         number = self._number(space)
         return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
-
-    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
-        for term in terms:
-            check_key(term)
-        number = self._number(space)
-        return self._read(lambda execute: text.stats(execute, number, terms))
-
-    def candidates(
-        self,
-        space: str,
-        clauses: Sequence[Clause],
-        filter: SearchFilter,
-        *,
-        also: Sequence[str] = (),
-        limit: int = 300,
-    ) -> list[Candidate]:
-        number = self._number(space)
-        return self._read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
