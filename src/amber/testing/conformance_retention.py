@@ -46,6 +46,19 @@ class RetentionConformance(Conformance):
         assert trimmed(written.store, 0) == trimmed(written.store, 5, space="nowhere") == Purged(0, 0, True)
         assert positions(written.store) == [*range(1, 11)]
 
+    def test_changes_of_texts_are_known_after_the_horizon_alone(self, written: Hand) -> None:
+        store = written.store
+        assert store.text_changes(SPACE, (3, 0)) is not None
+        trimmed(store, 6)
+        assert [store.text_changes(SPACE, (position, 0)) is None for position in (3, 6, 7, 10)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        trimmed(store, 10)
+        assert [store.text_changes(SPACE, (position, 0)) is None for position in (7, 10, 11)] == [True, True, False]
+
     def test_the_log_goes_and_the_documents_stay(self, written: Hand) -> None:
         store = written.store
         keys = ["k0", "k1", "k2", "k3", "count"]
