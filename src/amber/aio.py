@@ -793,7 +793,7 @@ class AsyncMemory(AsyncView):
         whomever, its subagents' sessions and its facts; with a sender, the sessions that are recorded as theirs, and
         facts of those that name neither sender nor project. Log entries lose the name where it stands as actor or
         session, and their reason with the first image. What stays: ids of documents and operations, positions, times,
-        registered types, files that were imported, and copies that you made.
+        registered types, labels, files that were imported, and copies that you made.
 
         What was committed before the call began is gone when it returns; what others write meanwhile may stay. It
         works in chunks, each of them atomic, and lets other writers in between; a call that was killed is finished by

@@ -153,6 +153,17 @@ class TestComplete:
             assert memory.forget(sender=name).total == (name in names)
         assert {fact.sender for fact in memory.facts.iter()} == set(names) - {name}
 
+    @pytest.mark.parametrize("keep", [1, 4, 9])
+    def test_after_the_beginning_of_the_log_went(self, lives: Memory, keep: int) -> None:
+        lives.history.trim(keep=keep)
+        planned = lives.forget(sender="ana", dry_run=True)
+        receipt = lives.forget(sender="ana")
+        assert counted(planned) == counted(receipt)
+        assert WORD not in said(lives)
+        assert lives.facts.count(sender="ana") == 0
+        assert lives.facts.count(sender="ben") == 4
+        assert lives.verify() == []
+
     def test_spaces_are_apart(self, memory: Memory, open_memory: Open) -> None:
         other = open_memory(space="other")
         for each in (memory, other):

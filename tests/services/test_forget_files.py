@@ -35,7 +35,7 @@ def check_the_rest(memory: Memory) -> None:
     assert memory.facts.count(sender="ben") == 41
     assert len(memory.recall("garden river", limit=100)) == 40
     assert memory.sessions.page() == []
-    assert memory.stats().documents == {"facts": 41, "messages": 0, "sessions": 0, "types": 1}
+    assert {name: n for name, n in memory.stats().documents.items() if n} == {"facts": 41, "types": 1}
     assert memory.verify() == []
 
 
