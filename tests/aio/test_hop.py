@@ -581,6 +581,46 @@ def test_a_block_that_is_left_while_it_is_closed_waits_for_that() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("cancels", ["at once", "while it closes"])
+def test_a_block_is_left_once_when_closing_and_cancelling_meet(cancels: str) -> None:
+    async def main() -> None:
+        hop, left = Hop(), list[Any]()
+        gates, tasks = await occupied(hop)
+        leaving = asyncio.create_task(hop.leave(lambda kind, *_: left.append(kind), None, None, None))
+        if cancels == "at once":
+            await ticks()
+        closing = asyncio.create_task(hop.close(lambda: None))
+        await ticks()
+        leaving.cancel()
+        await ticks()
+        assert left == []
+        for gate in gates:
+            gate.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        await asyncio.gather(closing, *tasks)
+        assert left == [asyncio.CancelledError]
+
+    asyncio.run(main())
+
+
+def test_what_was_made_for_nobody_is_freed_although_it_is_closed() -> None:
+    async def main() -> None:
+        hop, gate, freed = Hop(), Gate("made"), list[str]()
+        making = asyncio.create_task(hop.make(gate, freed.append))
+        await gate.has_begun()
+        closing = asyncio.create_task(hop.close(lambda: None))
+        await ticks()
+        making.cancel()
+        gate.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+        await closing
+        assert freed == ["made"]
+
+    asyncio.run(main())
+
+
 @on_a_hop
 async def test_what_is_handed_over_as_a_thread_becomes_idle_is_not_lost(hop: Hop) -> None:
     crew, late = hop._writers, list[int]()
