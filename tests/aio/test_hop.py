@@ -317,6 +317,19 @@ async def test_no_more_threads_than_calls_at_once_and_no_more_than_the_limit(hop
 
 
 @on_a_hop
+async def test_a_thread_is_idle_before_its_answer_is_seen(hop: Hop) -> None:
+    class Slow(list[Any]):
+        def append(self, inbox: Any) -> None:
+            time.sleep(0.01)
+            super().append(inbox)
+
+    hop._writers._idle = Slow()
+    for _ in range(5):
+        await hop.run(int)
+    assert len(hop._writers.threads) == 1
+
+
+@on_a_hop
 async def test_reads_do_not_wait_for_writes(hop: Hop) -> None:
     gates, tasks = await occupied(hop)
     assert await asyncio.wait_for(hop.read(int), 5) == 0
