@@ -55,7 +55,10 @@ ROOT = ("amber.memory", "Memory")
 WIDTH = 120
 
 #: The verbs that only read. Any other method, a new one too, runs beside the writes.
-READS = {"at", "count", "diff", "find", "get", "messages", "of", "page", "position", "recall", "resolve", "stats"}
+READS = {
+    *("at", "count", "diff", "find", "get", "labels", "messages", "of", "oldest", "page"),
+    *("position", "recall", "resolve", "stats"),
+}
 ITERATORS = {"Iterator", "Generator"}
 MANAGERS = {"AbstractContextManager", "ContextManager"}
 #: What a method of the sync face can not give to a caller that awaits it.

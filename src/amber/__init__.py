@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from amber import errors
 from amber.memory import Memory
 from amber.model.fact import Fact
+from amber.model.forget import Forgotten
 from amber.model.history import Diff, Entry, Undone
 from amber.model.message import Message, Session
 from amber.pipeline.importer import Imported
@@ -26,6 +27,7 @@ __all__ = [
     "Undone",
     "Hit",
     "Imported",
+    "Forgotten",
     "errors",
 ]
 

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from collections.abc import Collection as Container
 from datetime import UTC, tzinfo
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -22,17 +23,23 @@ from amber._hop import Hop, check_callbacks
 from amber._opening import Opening
 from amber.memory import Memory, Transaction, View
 from amber.model.fact import Fact
-from amber.model.history import Diff, Entry, Undone
+from amber.model.forget import Forgotten
+from amber.model.history import Diff, Entry, Trimmed, Undone
+from amber.model.label import Label
 from amber.model.message import Message, Session
 from amber.model.times import Duration, Time
 from amber.pipeline.importer import Imported, Progress
+from amber.services.export import Exported
 from amber.services.facts import Facts
-from amber.services.history import History, Moment
+from amber.services.history import History
+from amber.services.lines import FileOrStream, Moved
 from amber.services.listing import FactPage
+from amber.services.load import Loaded
 from amber.services.recall import Hit
+from amber.services.resolve import Moment
 from amber.services.sessions import Sessions
 from amber.services.unit import system_clock
-from amber.store.contract import SCAN_LIMIT, Problem, Receipt, Stats
+from amber.store.contract import SCAN_LIMIT, Copying, Problem, Receipt, Scrubbed, Stats
 
 __all__ = ["AsyncFacts", "AsyncSessions", "AsyncView", "AsyncHistory", "AsyncTransaction", "AsyncMemory"]
 
@@ -502,10 +509,12 @@ class AsyncHistory:
         """Take entries back, as one new batch, when nobody changed their documents since.
 
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
-        everything ``after`` a position or time.
+        everything ``after`` a position, time or label; of a label, all but the entry that set it.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         return await self._hop.run(
@@ -539,11 +548,66 @@ class AsyncHistory:
         )
 
     async def resolve(self, moment: Moment) -> int:
-        """Give the position of a moment: a position itself, or the newest one not after a time.
+        """Give the position of a moment: a position itself, the newest one not after a time, or that of a label.
 
-        :raises BadInput: for a position that the log does not have, or what is no time.
+        :raises BadInput: for a position that the log does not have yet, or what is no moment.
+        :raises NotFound: for a label that is not there, naming near ones; and for a moment before the oldest one that
+            can be seen, naming that.
         """
         return await self._hop.read(self._sync.resolve, moment)
+
+    async def oldest(self) -> int:
+        """Give the oldest position that can be looked at: 0 unless the log was trimmed."""
+        return await self._hop.read(self._sync.oldest)
+
+    async def label(
+        self,
+        name: str,
+        position: Moment | None = None,
+        *,
+        move: bool = False,
+        reason: str | None = None,
+        operation: str | None = None,
+    ) -> Label:
+        """Name a position of the log, so that the name can be used wherever a moment is asked for.
+
+        Setting a label is an entry of the log itself. Without a position the label stands at that entry: what is seen
+        at it is what is there now, what comes after it is all that is written later, and an undo of all after it
+        leaves the label alone.
+
+        :param name: nothing that reads as a number or time. :param position: a position, time or other label.
+        :param move: let a label that stands elsewhere move.
+        :raises BadInput: for a bad name or position. :raises Conflict: when the label stands elsewhere.
+        """
+        return await self._hop.run(self._sync.label, name, position, move=move, reason=reason, operation=operation)
+
+    async def labels(self) -> list[Label]:
+        """Give all labels, by position."""
+        return await self._hop.read(self._sync.labels)
+
+    async def unlabel(self, name: str, *, reason: str | None = None, operation: str | None = None) -> None:
+        """Remove a label. What it stood at stays.
+
+        :raises NotFound: when there is no such label, naming near ones.
+        """
+        await self._hop.run(self._sync.unlabel, name, reason=reason, operation=operation)
+
+    async def trim(
+        self, *, older_than: Duration | None = None, keep: int | None = None, dry_run: bool = False
+    ) -> Trimmed:
+        """Let the beginning of the log go: entries older than a duration, or all but the newest; with both, what
+        neither wants to keep. It can not be undone.
+
+        Facts and all other documents stay as they are. What is left of the log can be undone and redone as before.
+        What was known before the new beginning can not be seen any more, entries before it not be undone, and an
+        operation that was committed there is not recognised when it is sent again. Done in steps, each atomic, between
+        which others write; one that was broken off is finished by the next. A memory on disk uses the room again, and
+        a scrub erases what stood there.
+
+        :param older_than: like ``90d``. :param keep: a number of entries. :param dry_run: only say what would go.
+        :raises BadInput: when neither is given.
+        """
+        return await self._hop.run(self._sync.trim, older_than=older_than, keep=keep, dry_run=dry_run)
 
     async def diff(self, start: Moment, end: Moment) -> Diff:
         """Give what differs between two moments: the facts one by one, other documents by number."""
@@ -594,6 +658,7 @@ class AsyncMemory(AsyncView):
         create: bool = True,
         durability: str | None = None,
         timeout: float | None = None,
+        search_memory: int | None = None,
         clock: Callable[[], int] = system_clock,
     ) -> Opening[AsyncMemory]:
         """Open a memory, and make it when it is not there yet.
@@ -607,6 +672,9 @@ class AsyncMemory(AsyncView):
         :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
+        :param search_memory: megabytes that the texts of the space may take in the memory of this process, where a
+            process that asks often searches them exactly and several times faster; a short message takes about 1 KB.
+            0: none, each search reads the store. Default: the variable ``AMBER_SEARCH_MEMORY``, else 256.
         :param clock: gives the time in microseconds since the epoch.
         :raises BadInput, NotFound, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
 
@@ -626,6 +694,7 @@ class AsyncMemory(AsyncView):
                 create=create,
                 durability=durability,
                 timeout=timeout,
+                search_memory=search_memory,
                 clock=clock,
             ),
             cls,
@@ -674,9 +743,10 @@ class AsyncMemory(AsyncView):
         )
 
     async def at(self, moment: Moment) -> AsyncView:
-        """Give the memory as it was known at a position of the log, or at a time; read-only.
+        """Give the memory as it was known at a position of the log, at a time, or at a label; read-only.
 
         This is log time: what had been written by then. What was valid then by what is known now is ``valid_at``.
+        :raises NotFound: for a label that is not there, and for what was trimmed, naming the oldest moment to be seen.
         """
         return AsyncView(await self._hop.read(self._sync.at, moment), self._hop)
 
@@ -706,6 +776,107 @@ class AsyncMemory(AsyncView):
         return await self._hop.run(
             self._sync.import_sessions, paths, sender=sender, project=project, on_progress=on_progress, on_file=on_file
         )
+
+    async def forget(
+        self,
+        *,
+        sender: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Forget a person, a session, or a project with all below it: for good, everywhere, with a receipt.
+
+        Gone are the documents with their images in the log and all that is derived from them (indexes, postings,
+        facts ``derived_from`` forgotten ones, however often again); what was deleted, superseded, expired or undone
+        before; and, after a scrub, the words in the raw files. With a session goes all that was said in it, by
+        whomever, its subagents' sessions and its facts; with a sender, the sessions that are recorded as theirs, and
+        facts of those that name neither sender nor project. Log entries lose the name where it stands as actor or
+        session, and their reason with the first image. What stays: ids of documents and operations, positions, times,
+        registered types, files that were imported, and copies that you made.
+
+        What was committed before the call began is gone when it returns; what others write meanwhile may stay. It
+        works in chunks, each of them atomic, and lets other writers in between; a call that was killed is finished by
+        the same call. No undo brings anything back.
+
+        :param dry_run: only count; the receipt has the numbers that the call itself would give.
+        :raises BadInput: unless exactly one scope is named.
+        :raises Conflict: when others go on deriving from what is forgotten faster than it goes; call again.
+        :raises Unavailable: when the store can not be written now; call again to go on.
+        """
+        return await self._hop.run(self._sync.forget, sender=sender, session=session, project=project, dry_run=dry_run)
+
+    async def scrub(self) -> Scrubbed:
+        """Remove what was forgotten from the raw files, of all spaces, as ``forget`` does at its end.
+
+        For when its receipt names something that remained, as the write-ahead log while another reader held it.
+        ``remaining`` of the answer names what is still left, and what to do about it.
+
+        :raises Unavailable: when the store can not be written now.
+        """
+        return await self._hop.run(self._sync.scrub)
+
+    async def export(
+        self, target: FileOrStream, *, overwrite: bool = False, on_progress: Callable[[Moved], None] | None = None
+    ) -> Exported:
+        """Write all of this space as JSON lines, which ``load`` makes an equal memory of, on any store.
+
+        It is of one moment, whatever others write meanwhile, and holds nothing that was forgotten. Memory stays
+        bounded. A file appears whole or not at all, and only its owner may read it.
+
+        :param target: a path (compressed when it ends in ``.gz``), or a stream of bytes or text, which stays open.
+        :param overwrite: take the place of an existing file. :param on_progress: called now and then.
+        :raises Conflict: when the file exists. :raises Unavailable: when it can not be written.
+
+        ``on_progress``: called in the thread that does the work, with the context variables of the caller.
+        """
+        check_callbacks(on_progress=on_progress)
+        return await self._hop.run(self._sync.export, target, overwrite=overwrite, on_progress=on_progress)
+
+    async def load(self, source: FileOrStream, *, on_progress: Callable[[Moved], None] | None = None) -> Loaded:
+        """Make this space equal to the one that was exported: documents, history with positions and times, undo and
+        purge marks, labels, queues.
+
+        The space must be empty: nobody ever wrote to it. It appears as a whole at the end; a load that is broken off
+        leaves nothing, and is simply done again. Lines that can not be read are listed with their number, and the rest
+        goes in; a missing entry of the log is marked there as lost.
+
+        :param source: a path or stream of what ``export`` wrote.
+        :raises Conflict: when the space is not empty. :raises NotFound: when there is no such file.
+        :raises BadInput: when it is no export. :raises SchemaMismatch: when a newer Amber wrote it.
+
+        ``on_progress``: called in the thread that does the work, with the context variables of the caller.
+        """
+        check_callbacks(on_progress=on_progress)
+        return await self._hop.run(self._sync.load, source, on_progress=on_progress)
+
+    async def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        """Copy the whole memory, all its spaces, to a file that ``open`` opens, while it is in use.
+
+        The copy has everything that was answered before the call, and appears whole and on the disk or not at all.
+
+        :param overwrite: take the place of an existing file. :param on_progress: called after each step.
+        :raises Unsupported: for a memory in process (export it), and inside a transaction of your connection.
+        :raises Conflict: when the file exists, or is the memory itself. :raises Unavailable: when it can not be
+            written.
+
+        ``on_progress``: called in the thread that does the work, with the context variables of the caller.
+        """
+        check_callbacks(on_progress=on_progress)
+        await self._hop.run(self._sync.backup, path, overwrite=overwrite, on_progress=on_progress)
+
+    @property
+    def migration_copy(self) -> Path | None:
+        """The copy of the file that was made because this opening changed its schema, beside the file and named after
+        the old version (``agent.db.schema-1``); None when there was no need. Remove it when all is well.
+        """
+        return self._sync.migration_copy
 
     async def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

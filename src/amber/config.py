@@ -12,6 +12,8 @@ from amber.errors import BadInput, Unsupported
 
 #: The longest time that a busy store may be waited for, in seconds: the engines count it in 32 bits of milliseconds.
 MAX_TIMEOUT = 2_000_000
+#: Megabytes of texts that a process keeps in memory to search them, unless it is told otherwise; and the most.
+SEARCH_MEMORY, MAX_SEARCH_MEMORY = 256, 1_000_000
 
 
 class Target(NamedTuple):
@@ -98,3 +100,20 @@ def read_options(target: Target, durability: str | None, timeout: float | None) 
         if not 0 <= options["timeout"] <= MAX_TIMEOUT:
             raise BadInput(f"timeout must be from 0 to {MAX_TIMEOUT} seconds, not {seconds!r}.", timeout=seconds)
     return options
+
+
+def read_search_memory(megabytes: int | None) -> int:
+    """Give how many megabytes a process may keep texts in: the argument, then ``AMBER_SEARCH_MEMORY``, then 256."""
+    if megabytes is None:
+        text = os.environ.get("AMBER_SEARCH_MEMORY")
+        if not text:
+            return SEARCH_MEMORY
+        if not text.isascii() or not text.isdigit():
+            raise BadInput(f"AMBER_SEARCH_MEMORY must be a number of megabytes, not {text!r}.", search_memory=text)
+        megabytes = int(text)
+    if type(megabytes) is not int or not 0 <= megabytes <= MAX_SEARCH_MEMORY:
+        raise BadInput(
+            f"search_memory must be a whole number of megabytes from 0 to {MAX_SEARCH_MEMORY}, not {megabytes!r}.",
+            search_memory=megabytes,
+        )
+    return megabytes

@@ -12,27 +12,35 @@ from typing import Any
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
-from amber.config import default_space, default_target, parse_target, read_options
+from amber.config import default_space, default_target, parse_target, read_options, read_search_memory
 from amber.errors import BadInput, Closed
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
+from amber.model.forget import Forgotten
+from amber.model.label import LABELS
 from amber.model.message import MESSAGES, SESSIONS
-from amber.model.times import Time, to_micros
+from amber.model.times import Time
 from amber.pipeline.importer import Imported, Progress, import_sessions
 from amber.search.analyzer import ANALYZER_VERSION, analyze
 from amber.services.buffer import BufferedUnit
+from amber.services.exact import ExactIndex
+from amber.services.export import Exported, export
 from amber.services.facts import Facts
-from amber.services.history import History, Moment
+from amber.services.forgetting import Forgetting
+from amber.services.history import History
+from amber.services.lines import FileOrStream, Moved
+from amber.services.load import Loaded, load
 from amber.services.moment import PastUnit
 from amber.services.recall import Hit, recall
+from amber.services.resolve import Moment, resolve
 from amber.services.sessions import Sessions
 from amber.services.types import Types
 from amber.services.unit import Context, IdMaker, Unit, system_clock
-from amber.store.contract import Problem, Receipt, Stats, Store
+from amber.store.contract import Copying, Problem, Receipt, Scrubbed, Stats, Store
 
 #: Everything that a memory keeps.
-COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS)
+COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS, LABELS)
 
 
 def open_store(
@@ -151,6 +159,9 @@ class Memory(View):
         self._closed = False
         super().__init__(Unit(context), Types())
         self.history = History(self._unit)
+        self._forgetting = Forgetting(self._unit)
+        if context.exact is not None:
+            self._forgetting.participants.join(context.exact)
 
     @classmethod
     def open(
@@ -163,6 +174,7 @@ class Memory(View):
         create: bool = True,
         durability: str | None = None,
         timeout: float | None = None,
+        search_memory: int | None = None,
         clock: Callable[[], int] = system_clock,
     ) -> Memory:
         """Open a memory, and make it when it is not there yet.
@@ -176,6 +188,9 @@ class Memory(View):
         :param create: make the memory when it is not there; False raises NotFound then, and makes nothing.
         :param durability: ``full``, ``normal`` (default) or ``off``: what a power loss may take.
         :param timeout: seconds to wait for another process's write (default 30).
+        :param search_memory: megabytes that the texts of the space may take in the memory of this process, where a
+            process that asks often searches them exactly and several times faster; a short message takes about 1 KB.
+            0: none, each search reads the store. Default: the variable ``AMBER_SEARCH_MEMORY``, else 256.
         :param clock: gives the time in microseconds since the epoch.
         :raises BadInput, NotFound, Unsupported, SchemaMismatch, Corrupt, Unavailable: when it can not be opened.
         """
@@ -183,10 +198,12 @@ class Memory(View):
         check_name("space", name, MAX_SPACE)
         if actor is not None:
             check_name("actor", actor)
+        megabytes = read_search_memory(search_memory)
         named = target if target is not None else default_target()
         store = open_store(named, create=create, durability=durability, timeout=timeout)
         ids = IdMaker(clock, lambda: store.time(name))
-        return cls(store, Context(store, name, clock, ids, zone, actor))
+        exact = ExactIndex(store, name, megabytes * 1_000_000) if megabytes else None
+        return cls(store, Context(store, name, clock, ids, zone, actor, exact))
 
     def register(
         self, name: str, model: Any = None, *, unique: Sequence[str | Sequence[str]] = (), immutable: bool = False
@@ -226,12 +243,13 @@ class Memory(View):
         return Transaction(context, self._types, reason, session, operation)
 
     def at(self, moment: Moment) -> View:
-        """Give the memory as it was known at a position of the log, or at a time; read-only.
+        """Give the memory as it was known at a position of the log, at a time, or at a label; read-only.
 
         This is log time: what had been written by then. What was valid then by what is known now is ``valid_at``.
+        :raises NotFound: for a label that is not there, and for what was trimmed, naming the oldest moment to be seen.
         """
-        time = None if isinstance(moment, int) else to_micros(moment, self._context.zone)
-        return View(PastUnit(self._context, self.history.resolve(moment), time), self._types)
+        position, time, _ = resolve(self._unit, moment)
+        return View(PastUnit(self._context, position, time), self._types)
 
     def import_sessions(
         self,
@@ -258,6 +276,97 @@ class Memory(View):
         return import_sessions(
             self._unit, given, sender=sender, project=project, on_progress=on_progress, on_file=on_file
         )
+
+    def forget(
+        self,
+        *,
+        sender: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Forget a person, a session, or a project with all below it: for good, everywhere, with a receipt.
+
+        Gone are the documents with their images in the log and all that is derived from them (indexes, postings,
+        facts ``derived_from`` forgotten ones, however often again); what was deleted, superseded, expired or undone
+        before; and, after a scrub, the words in the raw files. With a session goes all that was said in it, by
+        whomever, its subagents' sessions and its facts; with a sender, the sessions that are recorded as theirs, and
+        facts of those that name neither sender nor project. Log entries lose the name where it stands as actor or
+        session, and their reason with the first image. What stays: ids of documents and operations, positions, times,
+        registered types, files that were imported, and copies that you made.
+
+        What was committed before the call began is gone when it returns; what others write meanwhile may stay. It
+        works in chunks, each of them atomic, and lets other writers in between; a call that was killed is finished by
+        the same call. No undo brings anything back.
+
+        :param dry_run: only count; the receipt has the numbers that the call itself would give.
+        :raises BadInput: unless exactly one scope is named.
+        :raises Conflict: when others go on deriving from what is forgotten faster than it goes; call again.
+        :raises Unavailable: when the store can not be written now; call again to go on.
+        """
+        return self._forgetting.forget(sender, session, project, dry_run=dry_run)
+
+    def scrub(self) -> Scrubbed:
+        """Remove what was forgotten from the raw files, of all spaces, as ``forget`` does at its end.
+
+        For when its receipt names something that remained, as the write-ahead log while another reader held it.
+        ``remaining`` of the answer names what is still left, and what to do about it.
+
+        :raises Unavailable: when the store can not be written now.
+        """
+        return self._forgetting.scrub()
+
+    def export(
+        self, target: FileOrStream, *, overwrite: bool = False, on_progress: Callable[[Moved], None] | None = None
+    ) -> Exported:
+        """Write all of this space as JSON lines, which ``load`` makes an equal memory of, on any store.
+
+        It is of one moment, whatever others write meanwhile, and holds nothing that was forgotten. Memory stays
+        bounded. A file appears whole or not at all, and only its owner may read it.
+
+        :param target: a path (compressed when it ends in ``.gz``), or a stream of bytes or text, which stays open.
+        :param overwrite: take the place of an existing file. :param on_progress: called now and then.
+        :raises Conflict: when the file exists. :raises Unavailable: when it can not be written.
+        """
+        return export(self._unit, target, overwrite=overwrite, on_progress=on_progress)
+
+    def load(self, source: FileOrStream, *, on_progress: Callable[[Moved], None] | None = None) -> Loaded:
+        """Make this space equal to the one that was exported: documents, history with positions and times, undo and
+        purge marks, labels, queues.
+
+        The space must be empty: nobody ever wrote to it. It appears as a whole at the end; a load that is broken off
+        leaves nothing, and is simply done again. Lines that can not be read are listed with their number, and the rest
+        goes in; a missing entry of the log is marked there as lost.
+
+        :param source: a path or stream of what ``export`` wrote.
+        :raises Conflict: when the space is not empty. :raises NotFound: when there is no such file.
+        :raises BadInput: when it is no export. :raises SchemaMismatch: when a newer Amber wrote it.
+        """
+        return load(self._unit, source, on_progress=on_progress)
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        """Copy the whole memory, all its spaces, to a file that ``open`` opens, while it is in use.
+
+        The copy has everything that was answered before the call, and appears whole and on the disk or not at all.
+
+        :param overwrite: take the place of an existing file. :param on_progress: called after each step.
+        :raises Unsupported: for a memory in process (export it), and inside a transaction of your connection.
+        :raises Conflict: when the file exists, or is the memory itself. :raises Unavailable: when it can not be
+            written.
+        """
+        self._store.backup(path, overwrite=overwrite, on_progress=on_progress)
+
+    @property
+    def migration_copy(self) -> Path | None:
+        """The copy of the file that was made because this opening changed its schema, beside the file and named after
+        the old version (``agent.db.schema-1``); None when there was no need. Remove it when all is well."""
+        return self._store.migration_copy
 
     def verify(self) -> list[Problem]:
         """Compare everything derived (indexes, postings, unique values, the log) with the documents of this space."""

@@ -191,6 +191,9 @@ def test_verify_finds_real_damage(amber: Amber) -> None:
 def test_every_command_is_there() -> None:
     from amber.cli.app import cli
 
-    wanted = "import recall sessions show put patch delete restore facts at log undo redo diff stats verify".split()
+    wanted = (
+        "import recall sessions show put patch delete restore facts at log undo redo diff "
+        "label labels unlabel export load backup trim forget scrub stats verify"
+    ).split()
     assert list(cli.commands) == wanted
     assert all(isinstance(each, Command) for each in cli.commands.values())

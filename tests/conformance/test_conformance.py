@@ -10,9 +10,12 @@ from amber.testing import (
     ImmutableConformance,
     LogConformance,
     LookupConformance,
+    MoveConformance,
     NetEffectConformance,
     PurgeConformance,
     QueueConformance,
+    ReachConformance,
+    RetentionConformance,
     RuleConformance,
     ScanConformance,
     SearchConformance,
@@ -84,6 +87,18 @@ class TestSearch(SearchConformance):
 
 
 class TestPurge(PurgeConformance):
+    pass
+
+
+class TestReach(ReachConformance):
+    pass
+
+
+class TestRetention(RetentionConformance):
+    pass
+
+
+class TestMove(MoveConformance):
     pass
 
 

@@ -17,6 +17,7 @@ from amber.testing.samples import SPACE, Hand, placed, snapshot
 
 COMMIT = [point for point in faults.POINTS if point.startswith("commit:")]
 PURGE = [point for point in faults.POINTS if point.startswith("purge:")]
+TRIM = [point for point in faults.POINTS if point.startswith("trim:")]
 #: Those that a new file and a changed declaration both pass; the others are killed at in test_points.py.
 MIGRATE = ["migrate:begun", "migrate:declared", "migrate:before-commit", "migrate:after-commit"]
 
@@ -87,6 +88,17 @@ def test_a_purge_is_whole_or_not_there(path: Path, way: str, point: str) -> None
     assert killed_at(point, "tests.crash.work:purge", str(path), way, passing=1)
     assert state(path) == (done if point == "purge:after-commit" else before)
     work.purge(str(path), way)
+    assert state(path) == done
+    goes_on(path)
+
+
+@pytest.mark.parametrize("point", TRIM)
+def test_a_trim_is_whole_or_not_there(path: Path, point: str) -> None:
+    before, done = state(path), after(path, "trim")
+    assert before != done
+    assert killed_at(point, "tests.crash.work:trim", str(path))
+    assert state(path) == (done if point == "trim:after-commit" else before)
+    work.trim(str(path))
     assert state(path) == done
     goes_on(path)
 

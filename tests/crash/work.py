@@ -8,7 +8,7 @@ from pathlib import Path
 from amber.backends.sqlite import SQLiteStore
 from amber.model import batch as b
 from amber.model.collection import Collection, Field, Index
-from amber.store.contract import Selection
+from amber.store.contract import Oldest, Selection
 from amber.testing.samples import COLLECTIONS, FACTS, SPACE, Hand, words
 
 F = "facts"
@@ -74,6 +74,12 @@ def purge(path: str, way: str) -> None:
     selection = Selection(F, ("a", "b")) if way == "keys" else Selection(F, by="size", equal=("t",))
     with opened(path) as store:
         store.purge(SPACE, selection, now=2_000_000_000_000_000)
+
+
+def trim(path: str) -> None:
+    """Forget the two oldest entries."""
+    with opened(path) as store:
+        store.purge(SPACE, Oldest(2), now=2_000_000_000_000_000)
 
 
 def claim(path: str) -> None:

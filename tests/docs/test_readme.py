@@ -24,6 +24,8 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert printed[3:6] == ["['ana@example.org']", "Berlin", "Porto"]
     assert printed[6:8] == ["Oslo", "Bergen"]
     assert printed[9] == "Bergen"
+    assert "Rome" in printed
+    assert printed[printed.index("Rome") + 1 :][:2] == ["True True", "0"]
     imported = [line for line in printed if line.startswith("imported")]
     assert [line.split()[1] for line in imported] == ["claude"] * 4 + ["codex"] * 2
     around = [line for line in printed if line.startswith("Message(")]
@@ -34,6 +36,7 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert place == [*range(place[0], place[0] + 3)]
     assert printed[first + 3 : first + 5] == ["Shared rate limiter for the fare API", "commit it"]
     assert printed[first + 5].startswith("yes, start it empty.")
-    assert printed[-4].startswith("1  ")
-    assert printed[-3] == "  + city: Lisbon (ana)"
+    assert printed[-7].startswith("1  ")
+    assert printed[-6] == "  + city: Lisbon (ana)"
+    assert printed[-5:-2] == ["True {'facts': 1}", "()", "[]"]
     assert printed[-2:] == ["Lisbon", "20 facts"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -258,7 +259,7 @@ def test_everything_after_a_point(memory: Memory, clock: SteppingClock) -> None:
     assert everything(memory) == {}
 
 
-@pytest.mark.parametrize("wrong", [{}, {"position": 1, "last": 1}, {"last": 1, "after": 0}, {"last": 0}, {"last": -1}, {"last": 10**6}, {"last": 1.5}, {"after": "then"}, {"after": True}, {"session": "s"}, {"last": 1, "session": ""}, {"last": 1, "actor": 7}])  # fmt: skip
+@pytest.mark.parametrize("wrong", [{}, {"position": 1, "last": 1}, {"last": 1, "after": 0}, {"last": 0}, {"last": -1}, {"last": 10**6}, {"last": 1.5}, {"after": "12:61"}, {"after": True}, {"session": "s"}, {"last": 1, "session": ""}, {"last": 1, "actor": 7}])  # fmt: skip
 def test_a_bad_undo_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     memory.facts.put("x", session="s")
     with pytest.raises(BadInput):
@@ -351,9 +352,11 @@ def test_at_a_position_and_at_a_time(memory: Memory, clock: SteppingClock) -> No
     assert values(memory.at(0)) == values(memory.at("2000-01-01")) == []
     assert values(memory.at(3)) == ["Bob", "note"]
     assert values(memory.at(4), deleted=True) == ["Bob", "note"]
-    for wrong in (-1, 5, True, "then", None, 1.5):
+    for wrong in (-1, 5, True, "2026-02-30", None, 1.5):
         with pytest.raises(BadInput):
             memory.at(wrong)  # type: ignore[arg-type]
+    with pytest.raises(NotFound, match="no label 'then', and it is no time"):
+        memory.at("then")
 
 
 def test_validity_in_a_view_is_judged_as_it_was(memory: Memory, clock: SteppingClock) -> None:
@@ -423,7 +426,7 @@ def test_what_differs_between_two_moments(memory: Memory) -> None:
     assert (changed.before.value, changed.after.value) == ({"n": 1}, {"n": 2})
     assert memory.history.diff(3, 3).facts == ()
     assert len(memory.history.diff("2000-01-01", memory.history.position()).facts) == 3
-    for wrong in ((3, 2), (0, 99), ("x", 1)):
+    for wrong in ((3, 2), (0, 99), ("2026-13-01", 1)):
         with pytest.raises(BadInput):
             memory.history.diff(*wrong)
 
@@ -443,3 +446,20 @@ def test_a_redo_finds_the_undo_of_an_actors_changes(open_memory: Open) -> None:
     memory.history.undo(last=1, actor="bob")
     memory.history.redo(actor="bob")
     assert [fact.value for fact in memory.facts.page()] == ["a"]
+
+
+def test_two_values_that_come_back_by_force_leave_one_at_each_moment(memory: Memory) -> None:
+    """What the first of them leaves of the one that it supersedes is superseded by the second."""
+    memory.facts.put("Lagos", key="city", session="s", ephemeral=True)
+    start = memory.history.position()
+    memory.facts.put("Lisbon", key="city")
+    memory.facts.put("Porto", key="city")
+    undone = memory.history.undo(after=start)
+    memory.sessions.promote("s")
+    assert values(memory, key="city") == ["Lagos"]
+    memory.history.undo(undone.position, force=True)
+    assert values(memory, key="city") == ["Porto"]
+    bodies = [fact.body for fact in memory.facts.iter(key="city", superseded=True)]
+    spans = sorted((each["valid_from"], each["valid_until"] or 2**62) for each in bodies)
+    spans = [span for span in spans if span[0] != span[1]]
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans)), spans

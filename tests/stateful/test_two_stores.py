@@ -19,7 +19,7 @@ from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.errors import AmberError
 from amber.model import batch as b
-from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Page, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogEntry, LogQuery, Named, Oldest, Page, SearchFilter, Selection, Store
 from amber.testing.samples import COLLECTIONS, words
 
 F = "facts"
@@ -142,6 +142,7 @@ class TwoStores(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.look_at_everything()
+        self.move()
         for store in self.stores:
             store.close()
         self.folder.cleanup()
@@ -228,6 +229,25 @@ class TwoStores(RuleBasedStateMachine):
     @rule(space=SPACES, group=GROUPS, now=SMALL, limit=st.integers(1, 4))
     def purge_group(self, space: str, group: Any, now: int, limit: int) -> None:
         self.both("purge", space, Selection(F, by=group[0], equal=group[1]), now=now, limit=limit)
+
+    @rule(space=SPACES, group=GROUPS, keys=st.lists(KEYS, max_size=4), limit=st.integers(1, 4))
+    def purge_with_eyes_open(self, space: str, group: Any, keys: list[str], limit: int) -> None:
+        selection = Selection(F, tuple(keys), group[0], group[1])
+        page = self.both("reach", space, selection, limit=limit)
+        while page is not None and page.cursor is not None:
+            page = self.both("reach", space, selection, after=page.cursor, limit=limit)
+        expected = [b.Unchanged(F, "label", ("x",), 0, 0)]
+        self.both("purge", space, selection, now=0, limit=limit, expectations=expected)
+
+    @rule(space=SPACES, part=st.sampled_from(["actor", "session"]), name=st.sampled_from(["ana", "s1"]))
+    def purge_name(self, space: str, part: Any, name: str) -> None:
+        self.both("reach", space, Named(part, name))
+        self.both("purge", space, Named(part, name), now=0, limit=2)
+
+    @rule(space=SPACES, upto=POSITIONS, limit=st.integers(1, 6))
+    def purge_oldest(self, space: str, upto: int, limit: int) -> None:
+        self.both("purge", space, Oldest(upto), now=0, limit=limit)
+        self.both("horizon", space)
 
     @rule(
         space=SPACES,
@@ -334,6 +354,16 @@ class TwoStores(RuleBasedStateMachine):
             )
             self.both("scan", space, F, "label", ("x",))
 
+    def move(self) -> None:
+        """Load crosswise what the stores export: the copies are equal to the originals."""
+        for space in ("main", "other"):
+            rows = self.compare(lambda store, name=space: list(store.export(name)))  # type: ignore[misc]
+            for store in self.stores:
+                loaded = store.load(f"copy of {space}", enumerate(rows))
+                assert (loaded.refused, loaded.lost, loaded.gone) == ((), (), ())
+                assert list(store.export(f"copy of {space}")) == rows
+                assert store.verify(f"copy of {space}") == store.verify(space)
+
     @staticmethod
     def _summary(store: Store, space: str) -> Any:
         return store.stats(space)._replace(bytes=None), sorted(store.verify(space), key=repr)
@@ -342,6 +372,7 @@ class TwoStores(RuleBasedStateMachine):
     def look_at_everything(self) -> None:
         self.both("spaces")
         for space in ("main", "other"):
+            self.both("horizon", space)
             self.both("log", space, LogQuery(limit=10_000))
             self.compare(partial(self._summary, space=space))
             for scan in SCANS:

@@ -11,7 +11,20 @@ from typing import Any
 
 import click
 
-from amber.cli import exits, facts, finding, history, importing, putting, sessions, showing, upkeep
+from amber.cli import (
+    exits,
+    facts,
+    finding,
+    forgetting,
+    history,
+    importing,
+    keeping,
+    labels,
+    putting,
+    sessions,
+    showing,
+    upkeep,
+)
 from amber.cli.base import Command, note, set_shared, shared_options
 from amber.cli.machine import to_json
 from amber.config import default_path
@@ -135,6 +148,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _module in (importing, finding, sessions, showing, putting, facts, history, upkeep):
+_MODULES = (importing, finding, sessions, showing, putting, facts, history, labels, keeping, forgetting, upkeep)
+for _module in _MODULES:
     for _command in _module.COMMANDS:
         cli.add_command(_command)

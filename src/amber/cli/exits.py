@@ -41,7 +41,10 @@ EXIT_CODES: dict[type[errors.AmberError], int] = {
 #: What the reference says about them.
 MEANINGS = (
     ("0", "done, also when a search or list found nothing"),
-    ("1", "verify found problems; import could not take in what it was given"),
+    (
+        "1",
+        "verify found problems; import or load could not take all in; forgotten words are still in the files",
+    ),
     ("2", "a wrong option, value or file; nothing was written"),
     ("3", "no such fact, position or memory; nothing to undo"),
     ("4", "the change contradicts what is there (changed since, unique, immutable)"),

@@ -91,8 +91,8 @@ def facts_command(state: State, /, id: str | None, **filters: Any) -> None:
 def at_command(state: State, /, moment: str, **filters: Any) -> None:
     """List the facts as they were known at a moment.
 
-    MOMENT is a position of the log or a time. This is about what had been written by then; what was valid then by
-    what is known now is 'amber facts --valid-at'.
+    MOMENT is a position of the log, a time or a label. This is about what had been written by then; what was valid
+    then by what is known now is 'amber facts --valid-at'.
     """
     filters["where"] = _where(filters["where"])
     with state.open() as memory:

@@ -56,9 +56,11 @@ def log_command(
             note("no entries")
         else:
             show(entry_table(memory, entries))
-            last = entries[-1].position
-            if fact is None and len(entries) == limit and last > 1:
+            last, oldest = entries[-1].position, memory.history.oldest()
+            if fact is None and len(entries) == limit and last > oldest + 1:
                 note(f"older: amber log --before {last}")
+            elif oldest and fact is None and session is None and actor is None:
+                note(f"the log begins after position {oldest}: what came before was trimmed")
 
 
 @click.command(
@@ -73,7 +75,7 @@ def log_command(
 )
 @click.argument("position", type=int, required=False)
 @click.option("--last", type=int, metavar="N", help="The last N changes that are not undone.")
-@click.option("--after", metavar="MOMENT", help="Everything after a position or time.")
+@click.option("--after", metavar="MOMENT", help="Everything after a position, time or label.")
 @click.option("--session", metavar="NAME", help="With --last: only changes of this run of an agent.")
 @click.option("--actor", metavar="NAME", help="With --last: only changes that this actor made.")
 @_force
@@ -91,8 +93,8 @@ def undo_command(
 ) -> None:
     """Take changes back.
 
-    Name one by its POSITION, or the last ones, or all after a MOMENT (a position or time). Without any of them the
-    last change is taken back. What was changed since is not overwritten: the command says so
+    Name one by its POSITION, or the last ones, or all after a MOMENT (a position, time or label). Without any of them
+    the last change is taken back. What was changed since is not overwritten: the command says so
     and does nothing. An undo is a change itself, which 'amber redo' takes back.
     """
     if sum(each is not None for each in (position, last, after)) > 1:
@@ -148,7 +150,7 @@ def _taken_back(state: State, memory: Memory, undone: Undone, word: str, back: s
 def diff_command(state: State, a: str, b: str | None) -> None:
     """Show what differs between two moments.
 
-    A and B are positions of the log or times; without B it is now.
+    A and B are positions of the log, times or labels; without B it is now.
     """
     with state.open() as memory:
         end = to_moment(b) if b is not None else memory.history.position()

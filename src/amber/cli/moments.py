@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
 
-from amber.services.history import Moment
+from amber.services.resolve import Moment
 
 
 class LocalZone(tzinfo):
@@ -60,5 +60,5 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def to_moment(text: str) -> Moment:
-    """Read a position of the log or a time."""
+    """Read a position of the log, or a time or label."""
     return int(text) if text.isascii() and text.isdigit() else text

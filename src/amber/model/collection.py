@@ -122,6 +122,28 @@ class Rules(NamedTuple):
     by: str
 
 
+#: What can be forgotten as a whole.
+Scope = Literal["sender", "session", "project"]
+SCOPES: tuple[Scope, ...] = ("sender", "session", "project")
+
+
+class ForgottenBy(NamedTuple):
+    """Documents that belong to a scope: the index ``by`` (declared with ``forget``, with one equal field) finds them
+    by its name. None: the document's own key is the name."""
+
+    scope: Scope
+    by: str | None
+
+
+class ForgottenWith(NamedTuple):
+    """Documents that go with those of another collection, or of their own: the index ``by`` (declared with ``forget``,
+    with one equal field) finds them by the other's key. Only when one of ``scopes`` is forgotten."""
+
+    collection: str
+    by: str
+    scopes: tuple[Scope, ...] = SCOPES
+
+
 class Queue(NamedTuple):
     """Documents with a non-null ``due`` (microseconds) wait in the queue of this name until they are claimed."""
 
@@ -139,6 +161,8 @@ class Collection:
     :param counters: top-level int fields that ``Add`` may change. What is derived from a body must not depend on
         touchable fields and counters (a counter may itself be a declared ``Field``, to be summed): touches and
         additions leave indexes, postings and unique values alone.
+    :param forgotten_by: how the documents of a person, a session or a project are found when it is forgotten; what is
+        derived from other documents is ``forgotten_with`` them.
     """
 
     name: str
@@ -152,6 +176,8 @@ class Collection:
     log: Literal["both", "before"] = "both"
     touchable: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
+    forgotten_by: tuple[ForgottenBy, ...] = ()
+    forgotten_with: tuple[ForgottenWith, ...] = ()
     version: int = 1
     by_name: Mapping[str, Index] = field(init=False)
     columns: Mapping[str, Field] = field(init=False)
@@ -179,6 +205,10 @@ class Collection:
         object.__setattr__(self, "single", single)
         multiple = [(f, tuple(i for i in self.indexes if f.name in i.equal)) for f in self.fields if f.many]
         object.__setattr__(self, "multiple", tuple(multiple))
+        by_name = {index.name: index for index in self.indexes}
+        for name in [*(each.by for each in self.forgotten_by), *(each.by for each in self.forgotten_with)]:
+            if name is not None and (name not in by_name or not by_name[name].forget or len(by_name[name].equal) != 1):
+                raise ValueError(f"{self.name} is forgotten by {name!r}: no index with forget and one equal field")
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "by_name", {index.name: index for index in self.indexes})
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amber.model.collection import Body
 from amber.model.fact import FACTS
+from amber.model.label import LABELS
 from amber.model.message import MESSAGES, SESSIONS
 from amber.model.times import from_micros
 from amber.model.wording import count, one_line, value_line
@@ -122,7 +123,10 @@ def _differences(before: Body, after: Body, words: Words) -> list[str]:
 def change_lines(changes: Sequence[Change], words: Words, most: int = LINES) -> list[Line]:
     """Say what an entry changed: each fact in a line, other documents by number."""
     said = [_fact(each, words) for each in changes if each.collection == FACTS.name and not each.forgotten]
-    said = [*_others([each for each in changes if each.collection != FACTS.name and not each.forgotten], words), *said]
+    labels = [_label(each) for each in changes if each.collection == LABELS.name and not each.forgotten]
+    told = (FACTS.name, LABELS.name)
+    others = [each for each in changes if each.collection not in told and not each.forgotten]
+    said = [*_others(others, words), *labels, *said]
     forgotten = sum(each.forgotten for each in changes)
     if forgotten:
         said.append(_aside(f"{count(forgotten, 'document')} forgotten since"))
@@ -141,6 +145,11 @@ def _fact(change: Change, words: Words) -> Line:
     said = "mention of " if sum((change.deltas or {}).values()) > 0 else "mention taken back: "
     body = words.fact(change.id)
     return Line("=", ((said, ""), *(fact_parts(body) if body is not None else ((f"fact {change.id}", ""),))))
+
+
+def _label(change: Change) -> Line:
+    position = (change.after or change.before or {}).get("position")
+    return Line(_sign(change), _parts(f"label {one_line(change.id)} at position {position}"))
 
 
 def _others(changes: Sequence[Change], words: Words) -> list[Line]:
@@ -176,6 +185,9 @@ def entry_lines(entry: Entry, words: Words, most: int = LINES) -> list[Line]:
         said.insert(0, Line("", ((f"{entry.kind} of {taken}", "mark"),)))
     elif entry.kind == "purge":
         said.insert(0, Line("", (("something was forgotten", "mark"),)))
+    elif entry.kind == "lost":
+        what = "what was lost in a load" if entry.changes else "lost: this entry could not be loaded"
+        said.insert(0, Line("", ((what, "mark"),)))
     return said
 
 

@@ -12,9 +12,21 @@ from hashlib import blake2b
 from typing import Any
 from unicodedata import normalize
 
-from amber.model.collection import Body, Collection, Facets, Field, FieldIndex, Index, Record, Rules, Search
+from amber.model.collection import (
+    Body,
+    Collection,
+    Facets,
+    Field,
+    FieldIndex,
+    ForgottenBy,
+    ForgottenWith,
+    Index,
+    Record,
+    Rules,
+    Search,
+)
 from amber.model.times import from_micros, to_micros
-from amber.model.where import canonical
+from amber.model.where import canonical_list
 
 SOURCES = ("user", "assistant", "tool", "document", "derived")
 #: How far a memory is believed when nobody says otherwise, by where it came from. A derived memory is never trusted
@@ -35,7 +47,8 @@ def fold(text: str) -> str:
 
 
 def _digest(*parts: Any) -> str:
-    return blake2b(canonical(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    text = canonical_list(parts)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def digest_of(payload: Any) -> str:
@@ -128,6 +141,12 @@ def _breaks(before: Body, after: Body | None, at: int) -> bool:
     return after is None or any(before[name] != after[name] for name in frozen)
 
 
+def _stray(body: Body) -> str | None:
+    """Give the session of a fact that belongs to nothing else: when the session goes, nobody else's fact is lost."""
+    session: str | None = body["session"] if body["sender"] is None and body["project"] is None else None
+    return session
+
+
 FACTS = Collection(
     "facts",
     fields=(
@@ -141,6 +160,8 @@ FACTS = Collection(
         Field("ends_at", "int", derive=lambda body: _ends_at(body)),
         Field("created_at", "int"),
         Field("expires_at", "int"),
+        Field("origins", many=True, derive=lambda body: body["derived_from"]),
+        Field("stray", derive=lambda body: _stray(body)),
     ),
     indexes=(
         Index("all", (), "created_at"),
@@ -152,6 +173,8 @@ FACTS = Collection(
         Index("subject", ("subject",), "ends_at"),
         Index("key", ("fact_key",), "created_at"),
         Index("expiry", (), "expires_at"),
+        Index("origin", ("origins",), "created_at", forget=True),
+        Index("stray", ("stray",), "created_at", forget=True),
     ),
     search=Search(
         text=lambda body: text_of(body) if is_live(body) else None,
@@ -161,6 +184,16 @@ FACTS = Collection(
     rules=Rules("types", key=lambda body: body["type"], binds=_binds, changes=_breaks, by="type"),
     touchable=frozenset({"last_seen"}),
     counters=frozenset({"mentions"}),
+    forgotten_by=(
+        ForgottenBy("sender", "sender"),
+        ForgottenBy("session", "session"),
+        ForgottenBy("project", "project"),
+    ),
+    forgotten_with=(
+        ForgottenWith("facts", "origin"),
+        ForgottenWith("sessions", "session", ("session",)),
+        ForgottenWith("sessions", "stray", ("sender", "project")),
+    ),
 )
 
 #: Registered types: the document of a type holds its constraints, which the store reads on every commit.

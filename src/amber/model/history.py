@@ -26,7 +26,8 @@ class Change(NamedTuple):
 
 class Entry(NamedTuple):
     """One commit: who changed what, when and why. ``undoes`` names the entries it took back; ``is_undone`` tells that
-    it is taken back itself. ``str(entry)`` says it in words."""
+    it is taken back itself. One of kind ``lost`` stands for what a load could not read. ``str(entry)`` says it in
+    words."""
 
     position: int
     at: datetime
@@ -34,7 +35,7 @@ class Entry(NamedTuple):
     reason: str | None
     session: str | None
     operation: str
-    kind: Literal["change", "undo", "redo", "purge"]
+    kind: Literal["change", "undo", "redo", "purge", "lost"]
     undoes: tuple[int, ...]
     is_undone: bool
     changes: tuple[Change, ...]
@@ -47,6 +48,18 @@ class Entry(NamedTuple):
 
     def __str__(self) -> str:
         return self.text
+
+
+class Trimmed(NamedTuple):
+    """What a trim did, or with ``dry_run`` would do: how many entries went; the position up to which the log is gone
+    now, which is the oldest moment that can be seen, and its time (None: nothing was ever trimmed); and the labels on
+    moments before it, which stay and can not be looked at any more."""
+
+    entries: int
+    position: int
+    oldest: datetime | None
+    labels: tuple[str, ...]
+    dry_run: bool
 
 
 class Undone(NamedTuple):

@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from amber.model.collection import Body, Collection, Facets, Field, Index, Record, Search
+from amber.model.collection import (
+    Body,
+    Collection,
+    Facets,
+    Field,
+    ForgottenBy,
+    ForgottenWith,
+    Index,
+    Record,
+    Search,
+)
 from amber.model.fact import ancestors
 from amber.model.times import from_micros
 
@@ -34,6 +44,9 @@ MESSAGES = Collection(
         facets=lambda body: Facets(body["sender"], body["project"], body["session"], body["kind"], body["at"] or 0),
     ),
     log="before",
+    forgotten_by=(ForgottenBy("sender", "sender"), ForgottenBy("session", "session")),
+    # what was answered to a person quotes that person: a session goes with all that was said in it
+    forgotten_with=(ForgottenWith("sessions", "session"),),
 )
 
 SESSIONS = Collection(
@@ -44,6 +57,8 @@ SESSIONS = Collection(
         Field("messages", "int"),
         Field("sender"),
         Field("parent"),
+        # of a subagent: the session whose agent started it; a fork is a session in its own right
+        Field("starter", derive=lambda body: body["parent"] if body["agent"] is not None else None),
         Field("always", "int", derive=lambda _: 0),
     ),
     # how far the file was read: a file that holds nothing new changes nothing that is worth an entry
@@ -55,7 +70,14 @@ SESSIONS = Collection(
         Index("parent", ("parent",), "started_at"),
         # an order that is the same for all leaves that of the keys
         Index("name", (), "always"),
+        Index("starter", ("starter",), "started_at", forget=True),
     ),
+    forgotten_by=(
+        ForgottenBy("sender", "sender"),
+        ForgottenBy("session", None),
+        ForgottenBy("project", "project"),
+    ),
+    forgotten_with=(ForgottenWith("sessions", "starter"),),
 )
 
 

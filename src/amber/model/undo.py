@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from amber.errors import UndoConflict
-from amber.model.batch import Absent, Add, AtRevision, Delete, Expectation, Put, Write
+from amber.model.batch import MAX_GROUP, Absent, Add, AtRevision, Delete, Expectation, NotPurged, Put, Write
 from amber.model.collection import Body, Collection, Record
 
 Place = tuple[str, str]
+
+_FORGOTTEN = "was forgotten"
 
 
 class Image(NamedTuple):
@@ -51,6 +53,7 @@ def decide_undo(
     collections: Mapping[str, Collection],
     *,
     name: Callable[[Place, Body | None], str],
+    since: int,
     force: bool = False,
 ) -> Reversal:
     """Decide the writes that take back some changes.
@@ -58,7 +61,8 @@ def decide_undo(
     :param images: the changes, newest first.
     :param current: the documents of these changes that exist now.
     :param name: says which document is meant, for people, from its place and its body now.
-    :param force: write the old state over whatever is there.
+    :param since: a position not after the one at which the changes were read: what is forgotten later stays so.
+    :param force: write the old state over whatever is there, and leave out what was forgotten.
     :raises UndoConflict: when a document is not as its change left it, naming all that are not; or was forgotten.
     """
     states: dict[Place, _State] = {}
@@ -71,11 +75,17 @@ def decide_undo(
         reason = _take_back(state, image, collections[image.collection], force)
         if reason is not None:
             conflicts.setdefault(place, reason)
+    if images and all(image.purged for image in images):
+        # also by force: there is nothing else to take back
+        conflicts.update({(image.collection, image.key): _FORGOTTEN for image in images})
     if conflicts:
+        hint = "Undo the later change first, or force it."
+        if all(reason == _FORGOTTEN for reason in conflicts.values()):
+            hint = "What was forgotten does not come back; force takes back the rest, if there is any."
         told = "; ".join(_told(place, reason, current.get(place), name) for place, reason in conflicts.items())
         changed = {place: current[place].revision if place in current else None for place in conflicts}
         raise UndoConflict(
-            f"Can not undo: {told}. Undo the later change first, or force it.",
+            f"Can not undo: {told}. {hint}",
             documents=tuple(conflicts),
             changed_at=tuple(changed.values()),
         )
@@ -83,6 +93,8 @@ def decide_undo(
     expectations: list[Expectation] = []
     for place, state in states.items():
         _write(place, state, writes, expectations)
+    places = tuple(dict.fromkeys((write.collection, write.key) for write in writes))
+    expectations += [NotPurged(places[n : n + MAX_GROUP], since) for n in range(0, len(places), MAX_GROUP)]
     return Reversal(writes, expectations)
 
 
@@ -93,7 +105,7 @@ def _told(place: Place, reason: str, now: Record | None, name: Callable[[Place, 
 
 def _take_back(state: _State, image: Image, collection: Collection, force: bool) -> str | None:
     if image.purged:
-        return "was forgotten"
+        return None if force else _FORGOTTEN
     if image.kind == "add":
         if state.body is None:
             return None if force else "is gone"

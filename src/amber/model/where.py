@@ -139,6 +139,21 @@ def canonical(value: Any) -> str:
     return _canonical(value, 0)
 
 
+def canonical_list(values: Iterable[Any], depth: int = 1) -> str:
+    """Write several JSON values as ``canonical`` writes a list of them."""
+    return "[" + ",".join(_members(values, depth)) + "]"
+
+
+def _members(values: Iterable[Any], depth: int) -> list[str]:
+    # most members are texts or nothing
+    return [
+        ("s" + encode_basestring(value) if value is not None else "n")
+        if value is None or type(value) is str
+        else _canonical(value, depth)
+        for value in values
+    ]
+
+
 def _canonical(value: Any, depth: int) -> str:
     if value is None:
         return "n"
@@ -157,20 +172,15 @@ def _canonical(value: Any, depth: int) -> str:
     if depth > 200:
         raise BadInput("The value is nested deeper than 200 levels.")
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join([_member(item, depth + 1) for item in value]) + "]"
+        return canonical_list(value, depth + 1)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadInput("The keys of an object must be texts.", value=value)
-        items = [encode_basestring(key) + ":" + _member(value[key], depth + 1) for key in sorted(value)]
+        keys = sorted(value)
+        members = _members([value[key] for key in keys], depth + 1)
+        items = [f"{encode_basestring(key)}:{member}" for key, member in zip(keys, members, strict=True)]
         return "{" + ",".join(items) + "}"
     raise BadInput(f"A value of type {type(value).__name__} is not JSON.", value=value)
-
-
-def _member(value: Any, depth: int) -> str:
-    # most members are texts or nothing
-    if value is None:
-        return "n"
-    return "s" + encode_basestring(value) if type(value) is str else _canonical(value, depth)
 
 
 def field_entries(root: str, value: Any) -> list[tuple[str, str]]:

@@ -1,19 +1,26 @@
-"""Choose which terms of a question are read from the index."""
+"""Choose what of a question is read from the index of a store."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import combinations, product
 from typing import NamedTuple
 
 from amber.search.query import Term
+from amber.store.contract import Clause
 
-DEFAULT_BUDGET = 4000
-"""Postings read per question."""
+DEFAULT_BUDGET = 500
+"""Postings read per question for single terms."""
+MAX_PAIRS = 6
+"""Pairs of terms looked for, of each kind."""
+_SCALE = 1_000
+"""Weights become whole numbers for the store at this scale."""
 
 
-class PlannedTerm(NamedTuple):
-    """A term to read: its weight is that of the question times its idf, its frequency the postings it costs."""
+class WeighedTerm(NamedTuple):
+    """A term that some document has: its weight is that of the question times its idf, its frequency how many have
+    it."""
 
     token: str
     weight: float
@@ -21,10 +28,10 @@ class PlannedTerm(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The terms to read from the index, rarest first, within `budget` postings."""
+    """What is read from the index. ``complete`` tells that it is every document with any of the terms."""
 
-    terms: tuple[PlannedTerm, ...]
-    budget: int
+    clauses: tuple[Clause, ...]
+    complete: bool
 
 
 def idf(frequency: int, documents: int) -> float:
@@ -36,25 +43,41 @@ def idf(frequency: int, documents: int) -> float:
     return math.log(1.0 + (max(documents - frequency, 0) + 0.5) / (frequency + 0.5))
 
 
-def make_plan(
-    terms: Iterable[Term], frequency: Mapping[str, int], documents: int, budget: int = DEFAULT_BUDGET
-) -> Plan:
-    """Return the terms to read, rarest first, as long as their postings stay within `budget`.
-
-    Terms without postings are left out; the rarest of the others is always in, even when it alone costs more.
-    Equally rare terms come by weight, then by token, so that equal questions have equal plans.
-    """
-    present = [
-        PlannedTerm(token, weight * idf(count, documents), count)
+def weigh(terms: Iterable[Term], frequency: Mapping[str, int], documents: int) -> list[WeighedTerm]:
+    """Return the terms that some document has, in the order of the question."""
+    return [
+        WeighedTerm(token, weight * idf(count, documents), count)
         for token, weight in terms
         if (count := frequency.get(token, 0)) > 0
     ]
-    present.sort(key=lambda term: (term.frequency, -term.weight, term.token))
-    chosen: list[PlannedTerm] = []
+
+
+def make_plan(terms: Iterable[WeighedTerm], budget: int = DEFAULT_BUDGET, pairs: int = MAX_PAIRS) -> Plan:
+    """Return what to read: single terms, rarest first, as long as their postings stay within ``budget``. Of the common
+    terms that are left, documents that have two of them; and the weight that one of them adds to a single term, so
+    that of the many documents with that term those come first that have more.
+
+    The rarest term is always read, even when it alone costs more. Equally rare terms come by weight, then by token, so
+    that equal questions have equal plans.
+
+    :param pairs: how many pairs of common terms at most, and how many of a single and a common one.
+    """
+    order = sorted(terms, key=lambda term: (term.frequency, -term.weight, term.token))
+    read = 0
     spent = 0
-    for term in present:
+    for term in order:
         spent += term.frequency
-        if chosen and spent > budget:
+        if read and spent > budget:
             break
-        chosen.append(term)
-    return Plan(tuple(chosen), budget)
+        read += 1
+    rare, common = order[:read], order[read:]
+    clauses = [Clause((term.token,), _whole(term.weight)) for term in rare]
+    both = sorted(combinations(common, 2), key=lambda pair: -pair[0].weight - pair[1].weight)
+    clauses += [Clause((one.token, two.token), _whole(one.weight + two.weight)) for one, two in both[:pairs]]
+    more = sorted(product(rare, common), key=lambda pair: -pair[1].weight)
+    clauses += [Clause((one.token, two.token), _whole(two.weight)) for one, two in more[:pairs]]
+    return Plan(tuple(clauses), not common)
+
+
+def _whole(weight: float) -> int:
+    return max(1, round(weight * _SCALE))

@@ -24,10 +24,14 @@ class Statistics(NamedTuple):
     frequency: Mapping[str, int]
 
 
+#: What names a document: a text, or several.
+Key = str | tuple[str, ...]
+
+
 class Candidate(NamedTuple):
     """A document to rank: its length in tokens and how often it has each of the question's terms, in their order."""
 
-    key: str
+    key: Key
     position: int
     length: int
     counts: Sequence[int]
@@ -36,18 +40,9 @@ class Candidate(NamedTuple):
 class Ranked(NamedTuple):
     """A document and its score; higher is better."""
 
-    key: str
+    key: Key
     score: float
     position: int
-
-
-def term_counts(tokens: Iterable[str], terms: Sequence[Term]) -> tuple[int, ...]:
-    """Return how often each of `terms` occurs among the tokens of a document."""
-    counts = dict.fromkeys((term.token for term in terms), 0)
-    for token in tokens:
-        if token in counts:
-            counts[token] += 1
-    return tuple(counts.values())
 
 
 def score(candidates: Iterable[Candidate], terms: Sequence[Term], statistics: Statistics) -> list[Ranked]:

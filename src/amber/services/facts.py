@@ -78,21 +78,22 @@ class Facts:
         :raises UniqueViolation: when another sender or project holds a value that the type declares unique.
         :raises Immutable: when it would change a fact of an immutable type.
         """
-        first = self._unit.first_receipt(operation)
-        if first is not None:
+        if operation is not None and (first := self._unit.first_receipt(operation)) is not None:
             return self._answer(first)
         # a fact without a key is new most of the time: that is expected unread, and only when it is not so is it read
         unread = self._unit.judges and key is None and (type is None or ephemeral)
-        name = type if type is not None else self._types.name_of(value)
-        unread = unread and (name is None or ephemeral)
+        name = type
+        if not isinstance(value, str):
+            name = type if type is not None else self._types.name_of(value)
+            unread = unread and (name is None or ephemeral)
         now = self._unit.ticks() if unread else self._unit.now()
         body = {
-            "payload": to_payload(self._types.checked(name, value)),
-            "key": optional_name("key", key),
-            "type": optional_name("type", name),
-            "sender": optional_name("sender", sender),
-            "project": check_project(project),
-            "session": optional_name("session", session),
+            "payload": to_payload(value if name is None else self._types.checked(name, value)),
+            "key": key if key is None else optional_name("key", key),
+            "type": name if name is None else optional_name("type", name),
+            "sender": sender if sender is None else optional_name("sender", sender),
+            "project": project if project is None else check_project(project),
+            "session": session if session is None else optional_name("session", session),
             "ephemeral": bool(ephemeral),
             **self._origin(source, trust, derived_from),
             **self._validity(now, valid_from, valid_until, ttl),

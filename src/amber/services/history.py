@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
 
-from amber.errors import BadInput, Conflict, NotFound, UndoConflict
-from amber.model.batch import Put
+from amber.errors import BadInput, NotFound, UndoConflict
 from amber.model.bounds import check_int, check_name
-from amber.model.collection import Body, Record
-from amber.model.fact import FACTS, Fact, text_of
-from amber.model.history import Change, Diff, Difference, Entry, Undone
-from amber.model.succession import decide_return, overlapped
-from amber.model.times import from_micros, to_micros
-from amber.model.undo import Image, Reversal, comparable, decide_undo
-from amber.services.marks import Kind, Marks
+from amber.model.fact import FACTS, Fact
+from amber.model.history import Change, Diff, Difference, Entry, Trimmed, Undone
+from amber.model.label import LABELS, Label
+from amber.model.times import Duration, from_micros
+from amber.model.undo import comparable
+from amber.services.labels import Labels
+from amber.services.marks import Kind, Marks, is_forgotten
 from amber.services.past import changed_between, entries_after
+from amber.services.resolve import Moment, Resolved, resolve, trimmed
+from amber.services.retention import trim
+from amber.services.taking_back import take_back
 from amber.services.unit import Unit
 from amber.store.arguments import check_limit
 from amber.store.contract import MAX_PAGE, LogEntry, LogQuery, Receipt
-from amber.store.contract import Change as StoredChange
-
-Moment = int | str | datetime
 
 #: Entries that one undo takes back at most: their documents must fit one batch.
 MAX_UNDO = 10_000
 #: Entries that are read at a time, when one looks for something that may lie far back.
 _CHUNK = 500
-#: What says where a fact stands among those of its key.
-_PLACE = ("subject", "valid_from", "valid_until", "deleted_at", "expires_at")
 
 
 class History:
@@ -99,26 +95,29 @@ class History:
         """Take entries back, as one new batch, when nobody changed their documents since.
 
         Name one entry by ``position``; or the ``last`` n changes (of a session, of an actor) that are not undone; or
-        everything ``after`` a position or time.
+        everything ``after`` a position, time or label; of a label, all but the entry that set it.
 
-        :param force: write the old state over later changes.
-        :raises UndoConflict: naming the documents that were changed since; nothing was undone.
+        Entries of which nothing is left, since all of it was forgotten, are passed over.
+
+        :param force: write the old state over later changes, and leave out what was forgotten.
+        :raises UndoConflict: naming the documents that were changed since, or forgotten; nothing was undone.
         :raises NotFound: when there is nothing to undo. :raises Conflict: when the entry is undone already.
         """
         if sum(given is not None for given in (position, last, after)) != 1:
-            raise BadInput("undo needs one of: a position, last=n, after=position or time.")
+            raise BadInput("undo needs one of: a position, last=n, after=position, time or label.")
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
 
         def attempt() -> Undone:
+            since = self.position()
             if position is not None:
                 entries = [self._undoable(position)]
             elif last is not None:
                 entries = self._last(last, session, actor, "change")
             else:
-                entries = self._all_after(self.resolve(after if after is not None else 0))
-            return self._take_back(entries, force, session, reason, operation)
+                entries = self._all_after(resolve(self._unit, after if after is not None else 0))
+            return self._take_back(entries, since, force, session, reason, operation)
 
         return self._unit.retrying(attempt)
 
@@ -139,9 +138,12 @@ class History:
         first = self._unit.first_receipt(operation)
         if first is not None:
             return self._answer(first)
-        return self._unit.retrying(
-            lambda: self._take_back(self._last(1, session, actor, "undo"), force, session, reason, operation)
-        )
+
+        def attempt() -> Undone:
+            since = self.position()
+            return self._take_back(self._last(1, session, actor, "undo"), since, force, session, reason, operation)
+
+        return self._unit.retrying(attempt)
 
     def _undoable(self, position: int) -> LogEntry:
         entry = self._raw(position)
@@ -150,6 +152,8 @@ class History:
             raise UndoConflict(f"Position {position} is undone already.", position=position)
         if marks.kind(entry) == "purge":
             raise UndoConflict(f"Position {position} forgot something, which is final.", position=position)
+        if not entry.changes:
+            raise UndoConflict(f"Position {position} was lost when it was loaded; nothing is known of it.")
         return entry
 
     def _last(self, n: int, session: str | None, actor: str | None, kind: Kind) -> list[LogEntry]:
@@ -163,6 +167,8 @@ class History:
         for chunk in self._newest(session, actor if kind == "change" else None, chunk=n):
             marks.learn(chunk)
             for entry in chunk:
+                if is_forgotten(entry):
+                    continue
                 if marks.kind(entry) == kind and not marks.is_undone(entry) and self._is_by(entry, actor):
                     found.append(entry)
                 if len(found) == n:
@@ -173,10 +179,11 @@ class History:
         return found
 
     def _is_by(self, entry: LogEntry, actor: str | None) -> bool:
-        """Tell whether an actor made a change, or what an undo took back."""
+        """Tell whether an actor made a change, or what an undo took back; of what was trimmed nobody knows."""
         if actor is None or entry.actor == actor:
             return True
-        return bool(entry.undoes) and all(self._raw(position).actor == actor for position in entry.undoes)
+        made = [self._log(LogQuery(low=position, high=position + 1, limit=1)) for position in entry.undoes]
+        return bool(made) and all(found and found[0].actor == actor for found in made)
 
     def _newest(
         self, session: str | None, actor: str | None, before: int | None = None, *, offset: int = 0, chunk: int
@@ -196,10 +203,12 @@ class History:
                 return
             high, offset, chunk = found[-1].position, 0, max(chunk, min(2 * chunk, _CHUNK))
 
-    def _all_after(self, position: int) -> list[LogEntry]:
+    def _all_after(self, start: Resolved) -> list[LogEntry]:
         found = []
+        position = start.position
         for entry in entries_after(self._unit.store, self._unit.space, position):
-            if not entry.operation.startswith("purge/") or entry.changes:
+            places = {(change.collection, change.key) for change in entry.changes}
+            if places and places != {(LABELS.name, start.label)} and not is_forgotten(entry):
                 found.append(entry)
             if len(found) > MAX_UNDO:
                 raise BadInput(
@@ -210,83 +219,17 @@ class History:
         return found[::-1]
 
     def _take_back(
-        self, entries: list[LogEntry], force: bool, session: str | None, reason: str | None, operation: str | None
+        self,
+        entries: list[LogEntry],
+        since: int,
+        force: bool,
+        session: str | None,
+        reason: str | None,
+        operation: str | None,
     ) -> Undone:
-        current = self._current({(change.collection, change.key) for entry in entries for change in entry.changes})
-        images = [
-            Image(entry.position, *self._with_after(entry.position, change, current)[:8])
-            for entry in entries
-            for change in reversed(entry.changes)
-        ]
-        for entry in entries:
-            # of additions nothing else tells that somebody took them back before their documents were read
-            adds = any(change.kind == "add" for change in entry.changes)
-            if adds and self._raw(entry.position).undone_by != entry.undone_by:
-                raise Conflict(f"Position {entry.position} was undone or redone meanwhile.")
-        reversal = decide_undo(images, current, self._unit.store.collections, name=_name, force=force)
-        self._settle(reversal, current, force)
-        positions = tuple(entry.position for entry in entries)
-        receipt = self._unit.commit(
-            reversal.writes,
-            reversal.expectations,
-            session=session if session is not None else _common(entry.session for entry in entries),
-            operation=operation,
-            reason=reason,
-            undoes=positions,
+        return take_back(
+            self._unit, entries, since=since, force=force, session=session, reason=reason, operation=operation
         )
-        documents = tuple(dict.fromkeys((write.collection, write.key) for write in reversal.writes))
-        return Undone(receipt.position or 0, positions, documents)
-
-    def _settle(self, reversal: Reversal, current: Mapping[tuple[str, str], Record], force: bool) -> None:
-        """See that what comes back takes no place that another fact holds now; with force it supersedes that one."""
-        now = self._unit.now()
-        bodies = {write.key: write.body for write in reversal.writes if isinstance(write, Put)}
-        touched = {write.key for write in reversal.writes if write.collection == FACTS.name}
-        held: dict[tuple[str, str], str] = {}
-        for write in [*reversal.writes]:
-            if not isinstance(write, Put) or write.collection != FACTS.name:
-                continue
-            old = current.get((FACTS.name, write.key))
-            if old is not None and all(old.body[name] == write.body[name] for name in _PLACE):
-                continue
-            group, unchanged = self._unit.group(
-                FACTS, "subject", (write.body["subject"],), write.body["valid_from"] + 1
-            )
-            others = [each for each in group if each.key not in touched]
-            reversal.expectations.append(unchanged)
-            holders = overlapped(write.key, write.body, others, now)
-            held |= {(FACTS.name, each.key): write.key for each in holders}
-            if force:
-                ids = [self._unit.new_id() for _ in holders]
-                reversal.writes.extend(decide_return(write.key, bodies[write.key], holders, ids, now))
-                touched |= {each.key for each in holders}
-        if held and not force:
-            named = "; ".join(f"{name}/{key} holds the place of {other}" for (name, key), other in held.items())
-            raise UndoConflict(f"Can not undo: {named}. Delete or undo that first, or force it.", documents=tuple(held))
-
-    def _with_after(
-        self, position: int, change: StoredChange, current: Mapping[tuple[str, str], Record]
-    ) -> StoredChange:
-        """Give a change with its after-image, which the log keeps of an append only as what the next change found."""
-        place = (change.collection, change.key)
-        if change.kind != "append" or change.purged:
-            return change
-        if place in current and current[place].revision == position:
-            return change._replace(after=current[place].body)
-        for entry in self._log(LogQuery(low=position + 1, key=place, reverse=False, limit=1)):
-            for later in entry.changes:
-                if (later.collection, later.key) == place:
-                    return change._replace(after=later.before)
-        return change
-
-    def _current(self, places: set[tuple[str, str]]) -> dict[tuple[str, str], Record]:
-        store, space = self._unit.store, self._unit.space
-        found: dict[tuple[str, str], Record] = {}
-        for collection in sorted({name for name, _ in places}):
-            keys = sorted(key for name, key in places if name == collection)
-            for key, record in store.get_many(space, collection, keys).items():
-                found[collection, key] = record
-        return found
 
     def _answer(self, receipt: Receipt) -> Undone:
         entry = self._raw(receipt.position or 0)
@@ -296,18 +239,65 @@ class History:
         return Undone(entry.position, entry.undoes, documents)
 
     def resolve(self, moment: Moment) -> int:
-        """Give the position of a moment: a position itself, or the newest one not after a time.
+        """Give the position of a moment: a position itself, the newest one not after a time, or that of a label.
 
-        :raises BadInput: for a position that the log does not have, or what is no time.
+        :raises BadInput: for a position that the log does not have yet, or what is no moment.
+        :raises NotFound: for a label that is not there, naming near ones; and for a moment before the oldest one that
+            can be seen, naming that.
         """
-        newest = self.position()
-        if isinstance(moment, int) and not isinstance(moment, bool):
-            if not 0 <= moment <= newest:
-                raise BadInput(f"Position {moment} is not in the log, which ends at {newest}.", position=moment)
-            return moment
-        if isinstance(moment, bool):
-            raise BadInput(f"A moment is a position or a time, not {moment!r}.", moment=moment)
-        return self._unit.store.position_at(self._unit.space, to_micros(moment, self._unit.context.zone))
+        return resolve(self._unit, moment).position
+
+    def oldest(self) -> int:
+        """Give the oldest position that can be looked at: 0 unless the log was trimmed."""
+        return self._unit.store.horizon(self._unit.space).position
+
+    def label(
+        self,
+        name: str,
+        position: Moment | None = None,
+        *,
+        move: bool = False,
+        reason: str | None = None,
+        operation: str | None = None,
+    ) -> Label:
+        """Name a position of the log, so that the name can be used wherever a moment is asked for.
+
+        Setting a label is an entry of the log itself. Without a position the label stands at that entry: what is seen
+        at it is what is there now, what comes after it is all that is written later, and an undo of all after it
+        leaves the label alone.
+
+        :param name: nothing that reads as a number or time. :param position: a position, time or other label.
+        :param move: let a label that stands elsewhere move.
+        :raises BadInput: for a bad name or position. :raises Conflict: when the label stands elsewhere.
+        """
+        there = self.resolve(position) if position is not None else None
+        return Labels(self._unit).put(name, there, move=move, reason=reason, operation=operation)
+
+    def labels(self) -> list[Label]:
+        """Give all labels, by position."""
+        return list(Labels(self._unit).iter())
+
+    def unlabel(self, name: str, *, reason: str | None = None, operation: str | None = None) -> None:
+        """Remove a label. What it stood at stays.
+
+        :raises NotFound: when there is no such label, naming near ones.
+        """
+        Labels(self._unit).delete(name, reason=reason, operation=operation)
+
+    def trim(self, *, older_than: Duration | None = None, keep: int | None = None, dry_run: bool = False) -> Trimmed:
+        """Let the beginning of the log go: entries older than a duration, or all but the newest; with both, what
+        neither wants to keep. It can not be undone.
+
+        Facts and all other documents stay as they are. What is left of the log can be undone and redone as before.
+        What was known before the new beginning can not be seen any more, entries before it not be undone, and an
+        operation that was committed there is not recognised when it is sent again. Done in steps, each atomic, between
+        which others write; one that was broken off is finished by the next. A memory on disk uses the room again, and
+        a scrub erases what stood there.
+
+        :param older_than: like ``90d``. :param keep: a number of entries. :param dry_run: only say what would go.
+        :raises BadInput: when neither is given.
+        """
+        return trim(self._unit, older_than, keep, dry_run)
 
     def diff(self, start: Moment, end: Moment) -> Diff:
         """Give what differs between two moments: the facts one by one, other documents by number."""
@@ -338,11 +328,18 @@ class History:
         there = 0 < position <= self.position()
         found = self._log(LogQuery(low=position, high=position + 1, limit=1)) if there else []
         if not found:
+            horizon = self._unit.store.horizon(self._unit.space)
+            if 0 < position <= horizon.position:
+                raise trimmed(horizon, f"The entry at position {position}")
             raise NotFound(f"The log has no position {position}.", position=position)
         return found[0]
 
     def _marks(self, entries: Iterable[LogEntry]) -> Marks:
-        marks = Marks(lambda positions: self._log(LogQuery(positions=positions, limit=len(positions))))
+        store, space = self._unit.store, self._unit.space
+        marks = Marks(
+            lambda positions: self._log(LogQuery(positions=positions, limit=len(positions))),
+            lambda: store.horizon(space),
+        )
         marks.learn(entries)
         return marks
 
@@ -367,19 +364,3 @@ class History:
             marks.is_undone(entry),
             changes,
         )
-
-
-def _common(sessions: Iterator[str | None]) -> str | None:
-    names = set(sessions)
-    return names.pop() if len(names) == 1 else None
-
-
-def _name(place: tuple[str, str], body: Body | None) -> str:
-    """Name a document for people: a fact by its text and id."""
-    collection, key = place
-    if collection != FACTS.name:
-        return f"{collection} {key}"
-    if body is None:
-        return f"fact {key}"
-    text = text_of(body)
-    return f"fact {key} ({text if len(text) <= 60 else text[:59] + '…'!s})"

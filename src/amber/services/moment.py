@@ -34,7 +34,8 @@ class PastUnit(Overlaid):
         entries = self.store.log(
             self.space, LogQuery(low=self.position, high=self.position + 1, limit=1, images="none")
         )
-        return entries[0].at if entries else 0
+        # the entry at the horizon is gone, its time is known
+        return entries[0].at if entries else self.store.horizon(self.space).at if self.position else 0
 
     def _seen(self, collection: str) -> dict[str, Record | None]:
         states = self._states.get(collection)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from amber.model.collection import Record
+from amber.services.resolve import trimmed
 from amber.store.contract import Change, LogEntry, LogQuery, Store
 
 _CHUNK = 500
@@ -15,10 +16,19 @@ _CHUNK = 500
 def entries_after(
     store: Store, space: str, position: int, until: int | None = None, *, images: Literal["both", "before"] = "both"
 ) -> Iterator[LogEntry]:
-    """Give the log entries in (position, until], oldest first."""
+    """Give the log entries in (position, until], oldest first.
+
+    :raises NotFound: when some of them were trimmed, also while they are read.
+    """
     high = until + 1 if until is not None else None
     while True:
         chunk = store.log(space, LogQuery(low=position + 1, high=high, reverse=False, limit=_CHUNK, images=images))
+        # positions have no gap but the one that a trim makes
+        whole = chunk[0].position == position + 1 if chunk else until is not None and until <= position
+        if not whole:
+            horizon = store.horizon(space)
+            if horizon.position > position:
+                raise trimmed(horizon, f"Position {position}")
         yield from chunk
         if len(chunk) < _CHUNK:
             return
@@ -146,7 +156,8 @@ def _states_of(store: Store, space: str, collection: str, keys: list[str], posit
 
 
 def state_of(store: Store, space: str, collection: str, key: str, position: int) -> Record | None:
-    """Give one document as it was at a position; None when it was not there, or was forgotten since."""
+    """Give one document as it was at a position; None when it was not there, or was forgotten since. Where the log was
+    trimmed, what lies at the horizon or below reads as the horizon."""
     then, low = _Then(), position + 1
     now = store.get(space, collection, key)
     while not then.known:
@@ -172,8 +183,26 @@ def _record(
     for field, n in then.added.items():
         value = body.get(field)
         body = {**body, field: (value if isinstance(value, int) else 0) - n}
-    last = store.log(space, LogQuery(high=position + 1, key=(collection, key), limit=1))
-    first = store.log(space, LogQuery(high=position + 1, key=(collection, key), reverse=False, limit=1))
-    if not last:
-        return None
-    return Record(key, first[0].position, last[0].position, body)
+    was = LogQuery(high=position + 1, key=(collection, key), limit=1, images="before")
+    first, last = store.log(space, was._replace(reverse=False)), store.log(space, was)
+    if first and _begins(first[0], collection, key):
+        created = first[0].position
+    else:
+        created = _created_before(store, space, collection, key, position, first)
+    return Record(key, created, last[0].position if last else max(store.horizon(space).position, created), body)
+
+
+def _created_before(store: Store, space: str, collection: str, key: str, position: int, first: list[LogEntry]) -> int:
+    """Give where a document came in that was there before the first entry that tells of it: that one was trimmed or
+    lost."""
+    now = store.get(space, collection, key)
+    if now is not None and now.created <= position:
+        # it was there all the time since
+        return now.created
+    return store.horizon(space).position or (first[0].position if first else position)
+
+
+def _begins(entry: LogEntry, collection: str, key: str) -> bool:
+    """Tell whether a document came in with an entry; else it was there before, however old the log is."""
+    changes = [change for change in entry.changes if (change.collection, change.key) == (collection, key)]
+    return any(change.kind in ("put", "append") and change.before is None for change in changes)

@@ -1,10 +1,13 @@
-"""Recall: the best facts and messages for a question. Candidates come from the store, the ranking is one for all."""
+"""Recall: the best facts and messages for a question, by one ranking for all stores.
+
+The exact index answers where the process has one that is current; else the store gives candidates by a plan that reads
+the telling terms of the question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from time import perf_counter
 
 from amber.errors import BadInput, Unsupported
 from amber.model.bounds import check_int, check_name
@@ -12,91 +15,26 @@ from amber.model.collection import Collection, Record
 from amber.model.fact import FACTS, Fact, is_current
 from amber.model.message import MESSAGES, Message
 from amber.model.times import Time, from_micros, to_micros
-from amber.search.plan import make_plan
+from amber.search.inverted import Found
+from amber.search.plan import make_plan, weigh
 from amber.search.query import Term, query_terms
-from amber.search.ranking import Candidate as Ranking
-from amber.search.ranking import Statistics, score
-from amber.search.snippet import Snippet, WeightedToken, snippet
+from amber.search.ranking import Candidate, Statistics, score
+from amber.search.snippet import WeightedToken
+from amber.services.exact import ExactIndex
+from amber.services.hit import Hit
 from amber.services.moment import PastUnit
 from amber.services.scope import check_project
 from amber.services.unit import Unit
 from amber.store import contract
 
+__all__ = ["Hit", "recall"]
+
 #: A question is looked at this far; what follows can not make it clearer.
 MAX_QUESTION = 4_000
-#: Weights of the ranking become whole numbers for the store at this scale.
-_SCALE = 1_000
+#: Candidates of a plan that are ranked, and documents that are asked of the index beyond those to show: facts may turn
+#: out not to be current.
+_CANDIDATES, _SPARE = 150, 10
 _COLLECTIONS: dict[str, Collection] = {"fact": FACTS, "message": MESSAGES}
-
-
-class Hit:
-    """Something found: ``kind`` is ``fact`` or ``message``, ``item`` the fact or message itself, ``source`` where it
-    came from (a fact's source, a message's role). ``why`` names the tokens that were found."""
-
-    __slots__ = ("_passage", "_planned", "at", "item", "kind", "score", "source", "text", "why")
-
-    def __init__(
-        self,
-        kind: str,
-        item: Fact | Message,
-        text: str,
-        score: float,
-        at: datetime | None,
-        source: str,
-        why: tuple[str, ...],
-        planned: Sequence[WeightedToken],
-    ) -> None:
-        self.kind, self.item, self.text, self.score = kind, item, text, score
-        self.at, self.source, self.why, self._planned = at, source, why, planned
-        self._passage: Snippet | None = None
-
-    @property
-    def id(self) -> str:
-        """The id of the fact or message."""
-        return self.item.id
-
-    @property
-    def sender(self) -> str | None:
-        """Whom it is from."""
-        return _text(self.item.body["sender"])
-
-    @property
-    def project(self) -> str | None:
-        """The project that it belongs to."""
-        return _text(self.item.body["project"])
-
-    @property
-    def session(self) -> str | None:
-        """The session that it comes from."""
-        return _text(self.item.body["session"])
-
-    @property
-    def snippet(self) -> str:
-        """The part of the text that matches best, each match in square brackets; worked out when it is asked for."""
-        return self._matched().text
-
-    @property
-    def spans(self) -> tuple[tuple[int, int], ...]:
-        """Where the matches lie in the snippet when it is read without the brackets."""
-        return self._matched().spans
-
-    def _matched(self) -> Snippet:
-        if self._passage is None:
-            self._passage = snippet(self.text, self._planned)
-        return self._passage
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the hit as JSON."""
-        names = ("kind", "id", "text", "snippet", "score", "sender", "project", "session", "source")
-        shown = {name: getattr(self, name) for name in names}
-        return {**shown, "at": self.at.isoformat() if self.at is not None else None, "why": list(self.why)}
-
-    def __repr__(self) -> str:
-        return f"Hit({self.kind} {self.id!r}, score={self.score:.2f}, {self.snippet!r})"
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def recall(
@@ -123,28 +61,16 @@ def recall(
     terms = query_terms(question[:MAX_QUESTION])
     if not terms:
         return []
-    now = unit.now()
-    moment = now if valid_at is None else to_micros(valid_at, unit.context.zone)
+    search = _Search(unit, terms, filter, session, valid_at, limit)
+    index = unit.context.exact
+    if index is not None and (hits := search.in_memory(index)) is not None:
+        return hits
+    begun = perf_counter()
     stats = unit.store.text_stats(unit.space, [term.token for term in terms])
-    plan = make_plan(terms, stats.frequency, stats.documents)
-    clauses = [contract.Clause((term.token,), max(1, round(term.weight * _SCALE))) for term in plan.terms]
-    if not clauses:
-        return []
-    wanted = max(300, 3 * limit)
-    while True:
-        also = [term.token for term in terms]
-        candidates = unit.store.candidates(unit.space, clauses, filter, also=also, limit=wanted)
-        hits: list[Hit] = []
-        for ranked in _rank(unit, candidates, terms, stats):
-            hit = _hit(ranked, terms, plan.terms, session, moment, now)
-            if hit is not None:
-                hits.append(hit)
-            if len(hits) == limit:
-                return hits
-        if len(candidates) < wanted or wanted == contract.MAX_PAGE:
-            return hits
-        # facts that are not current or not of this session took the places
-        wanted = min(wanted * 6, contract.MAX_PAGE)
+    hits = search.by_plan(stats)
+    if index is not None:
+        index.work(perf_counter() - begun, stats.documents)
+    return hits
 
 
 def _filter(
@@ -163,8 +89,11 @@ def _filter(
     if not isinstance(kinds, (tuple, list, set, frozenset)) or not kinds or not set(kinds) <= set(_COLLECTIONS):
         raise BadInput(f"kinds is a list of {' and '.join(map(repr, _COLLECTIONS))}, not {kinds!r}.", kinds=kinds)
     zone = unit.context.zone
+    chosen = {each.name for kind, each in _COLLECTIONS.items() if kind in kinds}
+    # all that is searchable needs no filter, which costs a look at each document
+    narrow = any(each.search is not None and name not in chosen for name, each in unit.store.collections.items())
     return contract.SearchFilter(
-        tuple(each.name for kind, each in _COLLECTIONS.items() if kind in kinds),
+        tuple(sorted(chosen)) if narrow else (),
         sender,
         check_project(project),
         session,
@@ -174,44 +103,99 @@ def _filter(
     )
 
 
-class _Found(NamedTuple):
-    collection: str
-    record: Record
-    score: float
-    counts: dict[str, int]
+class _Search:
+    """One question."""
 
+    def __init__(
+        self,
+        unit: Unit,
+        terms: Sequence[Term],
+        filter: contract.SearchFilter,
+        session: str | None,
+        valid_at: Time | None,
+        limit: int,
+    ) -> None:
+        self._unit, self._terms, self._filter, self._session, self._limit = unit, terms, filter, session, limit
+        self._now = unit.now()
+        self._moment = self._now if valid_at is None else to_micros(valid_at, unit.context.zone)
+        self._weighed: Sequence[WeightedToken] = ()
 
-def _rank(
-    unit: Unit, candidates: Sequence[contract.Candidate], terms: Sequence[Term], stats: contract.TextStats
-) -> list[_Found]:
-    by_key = {f"{each.collection}/{each.key}": each for each in candidates}
-    rows = [
-        Ranking(name, each.position, each.length, [each.counts.get(term.token, 0) for term in terms])
-        for name, each in by_key.items()
-    ]
-    ranked = score(rows, terms, Statistics(stats.documents, stats.average_length, stats.frequency))
-    records: dict[str, Record] = {}
-    for collection in _COLLECTIONS.values():
-        keys = [each.key for each in by_key.values() if each.collection == collection.name]
-        for key, record in unit.store.get_many(unit.space, collection.name, keys).items():
-            records[f"{collection.name}/{key}"] = record
-    return [
-        _Found(by_key[each.key].collection, records[each.key], each.score, dict(by_key[each.key].counts))
-        for each in ranked
-        if each.key in records
-    ]
+    def in_memory(self, index: ExactIndex) -> list[Hit] | None:
+        """Answer from memory; None when the index can not."""
 
+        def find(wanted: int) -> list[Found] | None:
+            answer = index.search(self._terms, self._filter, wanted)
+            if answer is None:
+                return None
+            self._weighed = answer.weighed
+            return answer.found
 
-def _hit(
-    found: _Found, terms: Sequence[Term], planned: Sequence[WeightedToken], session: str | None, moment: int, now: int
-) -> Hit | None:
-    body = found.record.body
-    why = tuple(term.token for term in terms if term.token in found.counts)
-    if found.collection == FACTS.name:
-        if (body["ephemeral"] and session is None) or not is_current(body, moment, now):
+        return self._first(find, self._limit + _SPARE)
+
+    def by_plan(self, stats: contract.TextStats) -> list[Hit]:
+        """Answer by what the store reads."""
+        unit, terms = self._unit, self._terms
+        self._weighed = weighed = weigh(terms, stats.frequency, stats.documents)
+        clauses = make_plan(weighed).clauses
+        if not clauses:
+            return []
+        statistics = Statistics(stats.documents, stats.average_length, stats.frequency)
+        tokens = [term.token for term in terms]
+
+        def find(wanted: int) -> list[Found]:
+            candidates = unit.store.candidates(unit.space, clauses, self._filter, also=tokens, limit=wanted)
+            rows = [
+                Candidate(
+                    (each.key, each.collection), each.position, each.length, [each.counts.get(t, 0) for t in tokens]
+                )
+                for each in candidates
+            ]
+            counts = {row.key: row.counts for row in rows}
+            return [
+                Found(each.key[1], each.key[0], each.position, each.score, counts[each.key])
+                for each in score(rows, terms, statistics)
+            ]
+
+        return self._first(find, max(_CANDIDATES, 3 * self._limit)) or []
+
+    def _first(self, find: Callable[[int], list[Found] | None], wanted: int) -> list[Hit] | None:
+        """Give the first hits among what is found."""
+        while True:
+            found = find(wanted)
+            if found is None:
+                return None
+            hits = self._load(found)
+            if len(hits) == self._limit or len(found) < wanted or wanted == contract.MAX_PAGE:
+                return hits
+            # facts that are not current or not of this session took the places
+            wanted = min(wanted * 6, contract.MAX_PAGE)
+
+    def _load(self, found: Sequence[Found]) -> list[Hit]:
+        """Read the best of what was found, as many as are shown."""
+        hits: list[Hit] = []
+        start = 0
+        while start < len(found) and len(hits) < self._limit:
+            part = found[start : start + self._limit - len(hits)]
+            start += len(part)
+            records: dict[tuple[str, str], Record] = {}
+            for collection in dict.fromkeys(each.collection for each in part):
+                keys = [each.key for each in part if each.collection == collection]
+                for key, record in self._unit.store.get_many(self._unit.space, collection, keys).items():
+                    records[collection, key] = record
+            made = (self._hit(each, records.get((each.collection, each.key))) for each in part)
+            hits += [hit for hit in made if hit is not None]
+        return hits
+
+    def _hit(self, found: Found, record: Record | None) -> Hit | None:
+        if record is None:
             return None
-        fact = Fact(found.record)
-        at = from_micros(body["created_at"])
-        return Hit("fact", fact, fact.text, found.score, at, body["source"], why, planned)
-    message = Message(found.record)
-    return Hit("message", message, body["text"], found.score, message.at, body["role"], why, planned)
+        body = record.body
+        why = tuple(term.token for term, count in zip(self._terms, found.counts, strict=True) if count)
+        if found.collection == FACTS.name:
+            if (body["ephemeral"] and self._session is None) or not is_current(body, self._moment, self._now):
+                return None
+            fact = Fact(record)
+            at = from_micros(body["created_at"])
+            return Hit("fact", fact, fact.text, found.score, at, body["source"], why, self._weighed)
+        message = Message(record)
+        return Hit("message", message, body["text"], found.score, message.at, body["role"], why, self._weighed)

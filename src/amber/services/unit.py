@@ -21,6 +21,7 @@ from amber.model.collection import Collection, Order, Record
 from amber.model.ids import LATEST_ID, RANDOM_BITS, RANDOM_BYTES, make_id
 from amber.model.times import LATEST
 from amber.model.where import Where
+from amber.services.exact import ExactIndex
 from amber.store.contract import Page, Receipt, Store
 from amber.store.retry import again
 
@@ -67,6 +68,8 @@ class Context(NamedTuple):
     new_id: IdMaker
     zone: tzinfo = UTC
     actor: str | None = None
+    #: The texts of the space in the memory of this process, or None.
+    exact: ExactIndex | None = None
 
 
 class Unit:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amber.errors import BadInput, TooLarge
-from amber.model.bounds import check_int, check_key
+from amber.model.bounds import check_int, check_key, check_name
 from amber.model.collection import Collection, Index, Order
 from amber.model.where import Where, is_indexed, parse_path, path_text, scalar
-from amber.store.contract import MAX_PAGE, SCAN_LIMIT, Clause, Cursor, LogQuery, SearchFilter, Selection
+from amber.store.contract import (
+    MAX_PAGE,
+    SCAN_LIMIT,
+    Clause,
+    Cursor,
+    LogQuery,
+    Named,
+    Oldest,
+    SearchFilter,
+    Selection,
+)
 from amber.store.derive import check_order
 
 #: A look-up asks the field index for this many of its conditions; any more are compared on the bodies.
@@ -154,6 +164,24 @@ def check_candidates(clauses: Sequence[Clause], filter: SearchFilter, also: Sequ
     return sorted(set(words))
 
 
+def check_texts(after: tuple[str, str] | None, limit: int) -> None:
+    """Check the arguments of a page of texts."""
+    check_limit(limit)
+    if after is not None and (not isinstance(after, tuple) or len(after) != 2):
+        raise BadInput(f"A page of texts goes on after a collection and a key, not {after!r}.", after=after)
+    for part in after or ():
+        check_key(part)
+
+
+def check_text_changes(since: tuple[int, int], limit: int) -> None:
+    """Check where changes are to be read from."""
+    check_limit(limit)
+    if not isinstance(since, tuple) or len(since) != 2:
+        raise BadInput(f"A place in the log is a position and the number of a change, not {since!r}.", since=since)
+    check_int("position", since[0], 1)
+    check_int("change", since[1], 0)
+
+
 def check_limit(limit: int) -> None:
     """Check the size of a page."""
     if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
@@ -163,10 +191,31 @@ def check_limit(limit: int) -> None:
 def check_selection(collections: Mapping[str, Collection], selection: Selection) -> Collection:
     """Check what a purge was asked for: an unset selection must never select everything."""
     collection = find_collection(collections, selection.collection)
-    if (selection.by is None) == (not selection.keys):
-        raise BadInput("A purge needs either keys or an index with its values.", selection=selection)
+    if selection.by is None and (not selection.keys or selection.equal):
+        raise BadInput("A purge needs keys, or an index with its values.", selection=selection)
     for key in selection.keys:
         check_key(key)
     if selection.by is not None and not check_equal(collection, selection.by, selection.equal).forget:
         raise BadInput(f"Index {collection.name}.{selection.by} is not declared with forget.", index=selection.by)
     return collection
+
+
+def check_named(named: Named) -> None:
+    """Check which name is to be taken out of the log."""
+    if named.part not in ("actor", "session"):
+        raise BadInput(f"A log entry names its actor and its session, not {named.part!r}.", part=named.part)
+    check_name(named.part, named.name)
+
+
+def check_place(collection: Collection, selection: Selection, after: Cursor | str | None) -> None:
+    """Check where a page of what a purge would reach goes on."""
+    if isinstance(after, Cursor) and selection.by is not None:
+        check_order(collection, "cursor", collection.columns[collection.by_name[selection.by].order].kind, after.order)
+        check_key(after.key)
+    elif after is not None:
+        check_key(after)
+
+
+def check_oldest(oldest: Oldest) -> None:
+    """Check how much of the log a purge was asked for."""
+    check_int("upto", oldest.upto, 0)

@@ -2,20 +2,31 @@
 
 A store keeps *spaces*; nothing crosses their border. Three verbs change it: ``commit`` (services, always through a
 batch), ``claim`` (pollers) and ``purge`` (forgetting, finished by ``scrub``). Reads see every commit that was answered
-before they began, and never half of one. Positions of a space run 1, 2, 3 ... without a gap. All times are integer
-microseconds since the epoch, UTC, and come from the caller: a store reads no clock.
+before they began, and never half of one. Positions of a space run 1, 2, 3 ... without a gap; a purge of the oldest ones
+moves their beginning (see ``Horizon``). All times are integer microseconds since the epoch, UTC, and come from the
+caller: a store reads no clock.
 
 Any exception leaves nothing behind. Stores may be used from several threads; after a fork the child must open its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from amber.model.batch import Batch
+from amber.model.batch import Batch, Expectation
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.model.where import Where
+from amber.store.forgetting import Named as Named
+from amber.store.forgetting import Oldest as Oldest
+from amber.store.forgetting import Purged as Purged
+from amber.store.forgetting import Reach as Reach
+from amber.store.forgetting import Reached as Reached
+from amber.store.forgetting import Scrubbed as Scrubbed
+from amber.store.forgetting import Selection as Selection
+from amber.store.rows import Loaded, Numbered, Row
 
 ChangeKind = Literal["put", "append", "delete", "add"]
 
@@ -23,6 +34,8 @@ ChangeKind = Literal["put", "append", "delete", "add"]
 SCAN_LIMIT = 10_000
 #: The log entries of purges have operations that begin so; a batch can not.
 PURGE = "purge/"
+#: Entries that stand for what a load could not read have operations that begin so; a batch can not.
+LOST = "lost/"
 #: The largest page a read gives.
 MAX_PAGE = 10_000
 
@@ -128,31 +141,16 @@ class QueueState(NamedTuple):
     attempts: int
 
 
-class Selection(NamedTuple):
-    """What to purge of a collection: these keys, or all that the index ``by`` finds under these values."""
+class Horizon(NamedTuple):
+    """Where the log begins: ``position`` is the newest one whose entry was purged as one of the oldest (0: none was),
+    ``at`` was its time. The state at the horizon is the oldest that can still be worked out.
 
-    collection: str
-    keys: tuple[str, ...] = ()
-    by: str | None = None
-    equal: tuple[Order, ...] = ()
+    ``undos`` names, of the entries that are gone, those that were undos and are taken back by one that is left: so it
+    can still be told that the latter is a redo."""
 
-
-class Purged(NamedTuple):
-    """How much one purge call removed, and its place in the log: an entry without changes, from which long-lived
-    readers learn that something is gone (None when nothing was). Call again with the same selection until ``done``."""
-
-    documents: int
-    changes: int
-    done: bool
-    position: int | None = None
-
-
-class Scrubbed(NamedTuple):
-    """How far a scrub came. ``remaining`` names what this engine can not erase at once."""
-
-    steps: int
-    done: bool
-    remaining: tuple[str, ...] = ()
+    position: int = 0
+    at: int = 0
+    undos: frozenset[int] = frozenset()
 
 
 class SearchFilter(NamedTuple):
@@ -196,6 +194,41 @@ class Candidate(NamedTuple):
     facets: Facets
 
 
+class Text(NamedTuple):
+    """The searchable text of a document as a store keeps it: where the document entered the log, its length in tokens,
+    how often each occurs (up to 255)."""
+
+    collection: str
+    key: str
+    position: int
+    length: int
+    terms: Mapping[str, int]
+    facets: Facets
+
+
+class TextPage(NamedTuple):
+    """Searchable texts by collection and key, as they are at ``position``; ``cursor`` continues after the last one,
+    None at the end. ``settled`` is False inside a transaction of the caller's: what was read there may never have
+    been, and must not be kept."""
+
+    texts: list[Text]
+    cursor: tuple[str, str] | None
+    position: int
+    settled: bool = True
+
+
+class TextChanges(NamedTuple):
+    """What was written or purged from one place of the log on up to another, as it is now: the texts, and the documents
+    that have none. ``upto`` is where to go on; at (``position`` + 1, 0) there is no more, and all that was given since
+    the first page is what stands at ``position``. ``settled`` as on a page."""
+
+    texts: list[Text]
+    gone: list[tuple[str, str]]
+    upto: tuple[int, int]
+    position: int
+    settled: bool = True
+
+
 class Problem(NamedTuple):
     """Something that ``verify`` found. ``kind`` is a stable word, ``detail`` a sentence."""
 
@@ -203,6 +236,13 @@ class Problem(NamedTuple):
     collection: str | None
     key: str | None
     detail: str
+
+
+class Copying(NamedTuple):
+    """How far a backup is, in parts of one size."""
+
+    done: int
+    total: int
 
 
 class Stats(NamedTuple):
@@ -226,6 +266,7 @@ class Capabilities(NamedTuple):
     enlists: bool
     scrubs: bool
     max_writes: int
+    backs_up: bool = False
 
 
 class Store(Protocol):
@@ -233,6 +274,8 @@ class Store(Protocol):
 
     capabilities: Capabilities
     collections: Mapping[str, Collection]
+    #: The copy of all data that was made before this opening changed the schema; None when there was no need.
+    migration_copy: Path | None
 
     def commit(self, batch: Batch) -> Receipt:
         """Apply a batch: documents, what is derived from them and the log entry, all or nothing.
@@ -251,14 +294,37 @@ class Store(Protocol):
         """Hand out up to ``n`` rows with ``due_at <= now``, earliest first: each gets epoch + 1, attempts + 1 and
         ``due_at = now + lease``. No two claims get one row. Not logged; knows no feature."""
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named | Oldest,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
         """Forget up to ``limit`` documents of the selection in one transaction: the documents, their images in the
         log, postings, field entries, unique values and queue places. Each leaves only the mark that NotPurged
-        compares with, and the number of its newest epoch. Log entries with no image left lose their actor, reason and
-        session.
+        compares with, and the number of its newest epoch. A log entry loses its reason with the first image, which the
+        reason may speak of, and its actor and session with the last.
 
         By an index (one declared with ``forget``) also those documents are reached that once stood under these values:
-        one that was deleted loses its images, one that stands elsewhere now loses its images and stays."""
+        one that was deleted loses its images, one that stands elsewhere now loses its images and stays.
+
+        A name is taken out of up to ``limit`` log entries, and their reasons with it.
+
+        ``Oldest`` forgets the beginning of the log instead: up to ``limit`` entries and about as many changes in one
+        transaction, oldest first. Documents stay as they are; positions begin after the horizon; undo marks on what is
+        left stay right; operations that are gone are not known any more, so that a repeated one would be applied
+        again. It takes no position of its own.
+
+        :param expectations: what must be so, judged as those of a batch are.
+        :raises Conflict, LeaseLost, SourcePurged: when an expectation does not hold; nothing was purged."""
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        """Tell what a purge would reach, and change nothing. By keys alone, all that remains of them is one page."""
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         """Remove what purges and changes left in the raw files, in small steps that let writers in between."""
@@ -343,10 +409,15 @@ class Store(Protocol):
         it for now, so that nobody misses what was answered already."""
 
     def position_at(self, space: str, at: int) -> int:
-        """Give the newest position whose time is not after ``at``; 0 when there is none."""
+        """Give the newest position whose time is not after ``at``; 0 when there is none, or when ``at`` lies before the
+        time of the horizon."""
+
+    def horizon(self, space: str) -> Horizon:
+        """Say where the log begins. Who follows the log and has not read up to the horizon starts anew."""
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
-        """Give log entries with their changes; empty when nothing matches."""
+        """Give log entries with their changes; empty when nothing matches. What lies at or below the horizon is not
+        there."""
 
     def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
         """Give the figures that ranking needs."""
@@ -364,6 +435,16 @@ class Store(Protocol):
         sums of weights, ties by newest position, then key, then collection. Words of ``also`` are counted in them as
         those of the clauses are, and find nothing themselves."""
 
+    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
+        """Give searchable texts: what a reader that keeps an index of its own begins with."""
+
+    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
+        """Give the texts that changed from a place of the log on: the n-th change of the entry at a position, both
+        counted in. Up to ``limit`` changes, and all that the purges among them took.
+
+        None when the log does not lead from there to now: the position lies beyond the next one, or its entry is not
+        there any more. Begin with pages then."""
+
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         """Give a document's place in its queue; None when it was never in it."""
 
@@ -379,6 +460,41 @@ class Store(Protocol):
 
     def stats(self, space: str) -> Stats:
         """Give the size of a space."""
+
+    def export(self, space: str) -> Generator[Row, None, None]:
+        """Give all that a space holds as rows, of one moment, whatever others write meanwhile: the head, documents
+        (rules before what they bind) by collection and key, log entries by position, purge marks, queue places,
+        departures. What can be derived is left out. Equal spaces give equal rows, on every store. Memory stays bounded
+        by the largest entry where the store is on disk. Close the iterator when it is not read to its end."""
+
+    def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
+        """Fill a space that nobody wrote to with the rows of an export, each given with a number of the caller's.
+
+        Taken in chunks, each atomic; the space appears as a whole at the end and not before. A load that was broken
+        off leaves nothing that anybody sees, and the next one into this space begins anew and clears it away. What can
+        not be taken is left out and told with its number. The order of rows does not matter.
+
+        A position without an entry is filled with one without changes whose operation begins with ``LOST``. A document
+        that the log has and the rows have not gets such an entry at the end, which says that it is gone: undoing that
+        brings back what the log knows of it.
+
+        :raises Conflict: when the space was written to, or another load into it began meanwhile; not to be retried.
+        """
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        """Copy the whole store, all its spaces, to a file, as it is when this is called; others go on writing.
+
+        The file appears whole and on the disk, or not at all.
+
+        :raises Unsupported: when the store has no files of its own (see ``Capabilities.backs_up``).
+        :raises Conflict: when there is such a file, unless it may be overwritten. :raises Unavailable: see ``commit``.
+        """
 
     def close(self) -> None:
         """Free what the store opened, and nothing that it was given. May be called again."""

@@ -17,6 +17,9 @@ Analyze = Callable[[str], list[str]]
 #: Occurrences of one term in one document are counted up to here (one byte); ranking saturates long before.
 MAX_COUNT = 255
 
+#: So many tokens are counted faster one by one.
+_FEW = 64
+
 INT_LOW, INT_HIGH = -(2**63), 2**63
 
 
@@ -54,18 +57,27 @@ class Derived:
             self.entries = field_entries(collection.field_index.root, body.get(collection.field_index.root))
             self.group = body.get(collection.field_index.group) or ""
             check_order(collection, collection.field_index.group, "text", self.group)
-        self.terms: Counter[str] | None = None
+        self.terms: dict[str, int] | None = None
         self.length = 0
         self.facets = Facets()
         if collection.search is not None and analyze is not None:
             text = collection.search.text(body)
             if text is not None:
                 tokens = analyze(text)
-                self.terms = Counter(tokens)
+                self.terms = _count(tokens)
                 self.length = len(tokens)
                 if self.length > MAX_COUNT and max(self.terms.values()) > MAX_COUNT:
-                    self.terms = Counter({term: min(count, MAX_COUNT) for term, count in self.terms.items()})
+                    self.terms = {term: min(count, MAX_COUNT) for term, count in self.terms.items()}
                 self.facets = collection.search.facets(body)
+
+
+def _count(tokens: list[str]) -> dict[str, int]:
+    if len(tokens) > _FEW:
+        return Counter(tokens)
+    counts: dict[str, int] = {}
+    for token in tokens:
+        counts[token] = counts.get(token, 0) + 1
+    return counts
 
 
 def check_order(collection: Collection, name: str, kind: str, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Every point, in the order in which a commit and a purge pass them.
+#: Every point, in the order in which each kind of write passes them.
 POINTS = (
     "commit:begun",
     "commit:document",
@@ -18,6 +18,19 @@ POINTS = (
     "purge:images",
     "purge:before-commit",
     "purge:after-commit",
+    "trim:begun",
+    "trim:log",
+    "trim:before-commit",
+    "trim:after-commit",
+    "load:begun",
+    "load:before-commit",
+    "load:after-commit",
+    "load-end:begun",
+    "load-end:before-commit",
+    "load-end:after-commit",
+    "backup:copied",
+    "backup:before-rename",
+    "backup:after-rename",
     "migrate:begun",
     "migrate:statement",
     "migrate:document",

@@ -10,7 +10,7 @@ from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name, chec
 from amber.model.collection import Body, Collection
 from amber.store.arguments import check_equal, find_collection
 from amber.store.codec import encode
-from amber.store.contract import PURGE
+from amber.store.contract import LOST, PURGE
 from amber.store.derive import Analyze, Derived, check_order
 
 
@@ -33,8 +33,10 @@ def prepare(
     """
     check_name("space", batch.space, MAX_SPACE)
     check_name("operation", batch.operation)
-    if batch.operation.startswith(PURGE):
-        raise BadInput(f"Operations that begin with {PURGE!r} are those of purges.", operation=batch.operation)
+    if batch.operation.startswith((PURGE, LOST)):
+        raise BadInput(
+            f"Operations that begin with {PURGE!r} or {LOST!r} are the store's own.", operation=batch.operation
+        )
     check_int("at", batch.at)
     for target in batch.undoes:
         check_int("undoes", target, 1)
@@ -60,7 +62,7 @@ def prepare(
         derived.append(None)
     if total > b.MAX_BYTES:
         raise TooLarge(f"A batch of {total} bytes is over the bound of {b.MAX_BYTES}; send several.", bytes=total)
-    _check_expectations(batch.expectations, collections)
+    check_expectations(collections, batch.expectations)
     return Prepared(batch, derived)
 
 
@@ -94,7 +96,11 @@ def _check_small(write: b.Write, collection: Collection) -> None:
             check_int("attempts", write.attempts, 0)
 
 
-def _check_expectations(expectations: Iterable[b.Expectation], collections: Mapping[str, Collection]) -> None:
+def check_expectations(collections: Mapping[str, Collection], expectations: Iterable[b.Expectation]) -> None:
+    """Check the form of expectations.
+
+    :raises BadInput, TooLarge: when one can not be judged.
+    """
     for expectation in expectations:
         if isinstance(expectation, b.Unchanged):
             collection = find_collection(collections, expectation.collection)

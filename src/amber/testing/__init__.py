@@ -45,6 +45,9 @@ _CONCERNS = (
     "queue",
     "search",
     "purge",
+    "reach",
+    "retention",
+    "move",
     "whole",
 )
 # before they are imported, so that a failing assertion shows its values
@@ -60,9 +63,12 @@ from amber.testing.conformance_commit import ClosedConformance, CommitConformanc
 from amber.testing.conformance_expectations import ExpectationConformance, UnchangedConformance  # noqa: E402
 from amber.testing.conformance_log import LogConformance  # noqa: E402
 from amber.testing.conformance_lookup import LookupConformance  # noqa: E402
+from amber.testing.conformance_move import MoveConformance  # noqa: E402
 from amber.testing.conformance_net_effect import NetEffectConformance  # noqa: E402
 from amber.testing.conformance_purge import PurgeConformance  # noqa: E402
 from amber.testing.conformance_queue import QueueConformance  # noqa: E402
+from amber.testing.conformance_reach import ReachConformance  # noqa: E402
+from amber.testing.conformance_retention import RetentionConformance  # noqa: E402
 from amber.testing.conformance_rules import ImmutableConformance, RuleConformance  # noqa: E402
 from amber.testing.conformance_scan import ScanConformance  # noqa: E402
 from amber.testing.conformance_search import SearchConformance  # noqa: E402
@@ -88,6 +94,9 @@ CONFORMANCE: tuple[type[Conformance], ...] = (
     QueueConformance,
     SearchConformance,
     PurgeConformance,
+    ReachConformance,
+    RetentionConformance,
+    MoveConformance,
     SpaceConformance,
     VerifyConformance,
 )
@@ -115,6 +124,9 @@ __all__ = [
     "QueueConformance",
     "SearchConformance",
     "PurgeConformance",
+    "ReachConformance",
+    "RetentionConformance",
+    "MoveConformance",
     "SpaceConformance",
     "VerifyConformance",
 ]

@@ -13,7 +13,7 @@ import pytest
 from amber.errors import BadInput, Conflict, TooLarge
 from amber.model import batch as b
 from amber.model.bounds import MAX_SPACE
-from amber.store.contract import Clause, Cursor, LogQuery, SearchFilter, Selection, Store
+from amber.store.contract import Clause, Cursor, LogQuery, Named, SearchFilter, Selection, Store
 from amber.testing.conformance import Conformance
 from amber.testing.samples import SPACE, Hand, snapshot
 
@@ -295,6 +295,20 @@ class BadInputConformance(Conformance):
             "purge, limit -1": lambda: store.purge(SPACE, Selection(F, ("there",)), limit=-1, now=5),
             "purge, no time": lambda: store.purge(SPACE, Selection(F, ("there",)), now=cast(Any, None)),
             "purge, time past 64 bits": lambda: store.purge(SPACE, Selection(F, ("there",)), now=2**63),
+            "purge, keys with values": lambda: store.purge(SPACE, Selection(F, ("there",), None, ("t",)), now=5),
+            "purge, an empty name": lambda: store.purge(SPACE, Named("actor", ""), now=5),
+            "purge, a name of something else": lambda: store.purge(SPACE, Named(cast(Any, "reason"), "x"), now=5),
+            "purge, bad expectation": lambda: store.purge(
+                SPACE, Selection(F, ("there",)), now=5, expectations=[cast(Any, "absent")]
+            ),
+            "reach, nothing chosen": lambda: store.reach(SPACE, Selection(F)),
+            "reach, index without forget": lambda: store.reach(SPACE, Selection(F, by="name")),
+            "reach, limit 0": lambda: store.reach(SPACE, Selection(F, ("there",)), limit=0),
+            "reach, cursor of another kind": lambda: store.reach(
+                SPACE, Selection(F, by="size", equal=("t",)), after=Cursor("x", "a")
+            ),
+            "reach, surrogate cursor": lambda: store.reach(SPACE, Selection(F, by="size", equal=("t",)), after=bad),
+            "reach, no name": lambda: store.reach(SPACE, Named("session", cast(Any, None))),
             "scrub, no steps": lambda: store.scrub(steps=0),
             "candidates, limit 0": lambda: store.candidates(SPACE, [Clause(("a",), 1)], SearchFilter(), limit=0),
             "candidates, no words": lambda: store.candidates(SPACE, [Clause((), 1)], SearchFilter()),

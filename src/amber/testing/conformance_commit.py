@@ -281,6 +281,7 @@ class ClosedConformance(Conformance):
             lambda: hand.put("b", name="two"),
             lambda: store.claim(SPACE, "work", 1, lease=1, now=1),
             lambda: store.purge(SPACE, Selection("facts", ("a",)), now=1),
+            lambda: store.reach(SPACE, Selection("facts", ("a",))),
             lambda: store.scrub(),
             lambda: store.receipt(SPACE, "x"),
             lambda: store.get(SPACE, "facts", "a"),

@@ -7,25 +7,24 @@ from collections import Counter
 import pytest
 
 from amber.search.analyzer import analyze
-from amber.search.plan import make_plan
+from amber.search.plan import make_plan, weigh
 from amber.search.query import query_terms
-from amber.search.ranking import Candidate, Statistics, score, term_counts
+from amber.search.ranking import Candidate, Statistics, score
 
 
 def search(rows: list[str], question: str, budget: int = 4000) -> list[str]:
-    """Return the rows that the terms of the plan find, best first."""
+    """Return the rows that the plan finds, best first."""
     documents = [analyze(row) for row in rows]
     frequency = Counter(token for tokens in documents for token in set(tokens))
     terms = query_terms(question)
-    plan = make_plan(terms, frequency, len(rows), budget)
-    read = {term.token for term in plan.terms}
+    plan = make_plan(weigh(terms, frequency, len(rows)), budget)
     candidates = [
-        Candidate(row, position, len(tokens), term_counts(tokens, terms))
+        Candidate(row, position, len(tokens), [tokens.count(term.token) for term in terms])
         for position, (row, tokens) in enumerate(zip(rows, documents, strict=True))
-        if read & set(tokens)
+        if any(set(clause.words) <= set(tokens) for clause in plan.clauses)
     ]
     average = sum(map(len, documents)) / len(documents)
-    return [found.key for found in score(candidates, terms, Statistics(len(rows), average, frequency))]
+    return [str(found.key) for found in score(candidates, terms, Statistics(len(rows), average, frequency))]
 
 
 UNSPACED = [

@@ -114,13 +114,16 @@ def summable(collection: Collection, field: str) -> None:
 
 def position_at(space: Space, at: int) -> int:
     """Give the newest position not after a time."""
-    return bisect_right(space.log, at, key=lambda entry: entry.at)
+    if space.horizon.position and at < space.horizon.at:
+        return 0
+    return space.horizon.position + bisect_right(space.log, at, key=lambda entry: entry.at)
 
 
 def log(space: Space, query: LogQuery) -> list[LogEntry]:
     """Give log entries, newest first unless asked otherwise."""
     check_log(query)
-    low = max(query.low if query.low is not None else 1, 1)
+    first = space.horizon.position + 1
+    low = max(query.low if query.low is not None else first, first)
     high = min(query.high if query.high is not None else space.position + 1, space.position + 1)
     if query.key is not None:
         positions: Sequence[int] = [p for p in space.places.get(query.key, ()) if low <= p < high]
@@ -132,7 +135,7 @@ def log(space: Space, query: LogQuery) -> list[LogEntry]:
     found: list[LogEntry] = []
     passed = 0
     for position in reversed(positions) if query.reverse else positions:
-        entry = space.log[position - 1]
+        entry = space.entry(position)
         if query.session is not None and entry.session != query.session:
             continue
         if query.actor is not None and entry.actor != query.actor:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from amber.model.collection import Body, Collection, Facets, Order, Record
 from amber.store.codec import decode
-from amber.store.contract import ChangeKind, QueueState
+from amber.store.contract import ChangeKind, Horizon, QueueState
 from amber.store.derive import Derived
 from amber.store.step import Step, departures
 
@@ -57,7 +57,9 @@ class Space:
     """One space: documents, indexes, log and the rest."""
 
     def __init__(self) -> None:
+        #: the entries after the horizon
         self.log: list[StoredEntry] = []
+        self.horizon = Horizon()
         self.operations: dict[str, int] = {}
         self.undone: dict[int, list[int]] = defaultdict(list)
         self.documents: dict[str, dict[str, Stored]] = defaultdict(dict)
@@ -67,14 +69,32 @@ class Space:
         self.postings: dict[str, dict[Place, int]] = defaultdict(dict)
         self.texts: dict[Place, tuple[int, Facets]] = {}
         self.tokens = 0
+        #: the places of texts in order, and the position that they are right at
+        self.listed: tuple[int, list[Place]] = (0, [])
         self.queue: dict[Place, QueueState] = {}
         self.purged: dict[Place, int] = {}
-        self.places: dict[Place, list[int]] = defaultdict(list)
-        self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = defaultdict(dict)
+        # by document: the positions at which it was changed, each with the number of the change in its entry
+        self.places: dict[Place, dict[int, int]] = defaultdict(dict)
+        self.departed: dict[tuple[str, str, tuple[Order, ...]], dict[str, None]] = {}
+        # the same by document: where it stood once
+        self.marks: dict[Place, set[tuple[str, tuple[Order, ...]]]] = {}
 
     @property
     def position(self) -> int:
-        return len(self.log)
+        return self.horizon.position + len(self.log)
+
+    @property
+    def time(self) -> int:
+        """The time of the newest entry."""
+        return self.log[-1].at if self.log else self.horizon.at
+
+    def place_of(self, position: int) -> int:
+        """Give the place of an entry in the list of those that are left."""
+        return position - self.horizon.position - 1
+
+    def entry(self, position: int) -> StoredEntry:
+        """Give an entry after the horizon."""
+        return self.log[self.place_of(position)]
 
     def load(self, collection: str, key: str) -> Record | None:
         """Give a document as an own copy."""
@@ -94,7 +114,7 @@ class Space:
             documents[key] = Stored(old.created, revision, step.encoded, old.derived)
             return
         for index, equal in departures(step):
-            self.departed[collection.name, index, equal][key] = None
+            self.mark((collection.name, key), index, equal)
         if old is not None:
             self.withdraw(collection, key, old.derived)
         for pair in step.old_unique:
@@ -148,6 +168,24 @@ class Space:
                 del self.postings[term]
         if self.texts.pop((name, key), None) is not None:
             self.tokens -= derived.length
+
+    def mark(self, place: Place, by: str, equal: tuple[Order, ...]) -> None:
+        """Remember that a document once stood in an index under these values."""
+        self.departed.setdefault((place[0], by, equal), {})[place[1]] = None
+        self.marks.setdefault(place, set()).add((by, equal))
+
+    def unmark(self, place: Place, by: str | None, equal: tuple[Order, ...]) -> None:
+        """Forget that a document once stood in an index under these values; everywhere when no index is named."""
+        marks = self.marks.get(place, set())
+        for mark in [*marks] if by is None else [(by, equal)]:
+            if mark in marks:
+                marks.discard(mark)
+                departed = self.departed[place[0], *mark]
+                del departed[place[1]]
+                if not departed:
+                    del self.departed[place[0], *mark]
+        if not marks:
+            self.marks.pop(place, None)
 
     def relist(self, collection: Collection, group: str, rule: Body | None) -> None:
         """List the unique values of a group anew, after its run-time rule changed."""

@@ -3,41 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from amber.backends.dict import read, text, write
+from amber.backends.dict import move, purge, read, text, trim, write
 from amber.backends.dict.space import Space
 from amber.backends.dict.verify import find_problems
-from amber.errors import Closed
-from amber.model.batch import MAX_WRITES, Batch
+from amber.errors import Closed, Unsupported
+from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_limit
+from amber.store.arguments import check_limit, check_text_changes, check_texts
 from amber.store.contract import (
     SCAN_LIMIT,
     Candidate,
     Capabilities,
     Clause,
+    Copying,
     Cursor,
+    Horizon,
     Lease,
     LogEntry,
     LogQuery,
+    Named,
+    Oldest,
     Page,
     Problem,
     Purged,
     QueueState,
+    Reach,
     Receipt,
     Scrubbed,
     SearchFilter,
     Selection,
     Stats,
+    TextChanges,
+    TextPage,
     TextStats,
 )
 from amber.store.derive import Analyze
-from amber.store.prepare import prepare
+from amber.store.prepare import check_expectations, prepare
+from amber.store.rows import Loaded, Numbered, Row
 
 
 class DictStore:
@@ -58,6 +67,7 @@ class DictStore:
         self._spaces: dict[str, Space] = {}
         self._pid = os.getpid()
         self._closed = False
+        self.migration_copy: Path | None = None
 
     def _check(self) -> None:
         if self._closed:
@@ -84,9 +94,26 @@ class DictStore:
         with self._lock:
             return write.claim(self._space(space), self.collections, queue, n, lease=lease, now=now)
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named | Oldest,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
+        check_expectations(self.collections, expectations)
         with self._lock:
-            return write.purge(self._space(space), self.collections, selection, now, limit)
+            if isinstance(selection, Oldest):
+                return trim.trim(self._space(space), self.collections, selection, limit, expectations)
+            return purge.purge(self._space(space), self.collections, selection, now, limit, expectations)
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        with self._lock:
+            return purge.reach(self._space(space), self.collections, selection, after, limit)
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._check()
@@ -189,13 +216,16 @@ class DictStore:
 
     def time(self, space: str) -> int:
         with self._lock:
-            entries = self._space(space).log
-            return entries[-1].at if entries else 0
+            return self._space(space).time
 
     def position_at(self, space: str, at: int) -> int:
         with self._lock:
             check_int("at", at)
             return read.position_at(self._space(space), at)
+
+    def horizon(self, space: str) -> Horizon:
+        with self._lock:
+            return self._space(space).horizon
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
         with self._lock:
@@ -218,6 +248,16 @@ class DictStore:
     ) -> list[Candidate]:
         with self._lock:
             return text.candidates(self._space(space), clauses, filter, also, limit)
+
+    def texts(self, space: str, *, after: tuple[str, str] | None = None, limit: int = 500) -> TextPage:
+        check_texts(after, limit)
+        with self._lock:
+            return text.page(self._space(space), after, limit)
+
+    def text_changes(self, space: str, since: tuple[int, int], *, limit: int = 500) -> TextChanges | None:
+        check_text_changes(since, limit)
+        with self._lock:
+            return text.changes(self._space(space), since, limit)
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         with self._lock:
@@ -254,6 +294,34 @@ class DictStore:
             found = self._space(space)
             documents = {name: len(found.documents[name]) for name in sorted(self.collections)}
             return Stats(space, found.position, documents, len(found.texts), found.tokens, None)
+
+    def export(self, space: str) -> Generator[Row, None, None]:
+        with self._lock:
+            # the copies are shallow: what is stored is never changed in place
+            return move.rows(self._space(space), self.collections)
+
+    def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
+        with self._lock:
+            move.check_empty(self._space(space), space)
+        loading = move.Loading(self.collections, self._analyze)
+        for number, row in rows:
+            loading.take(number, row)
+        loaded = loading.finish()
+        with self._lock:
+            move.check_empty(self._space(space), space)
+            if loading.space.position:
+                self._spaces[space] = loading.space
+        return loaded
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        self._check()
+        raise Unsupported("A memory of this process alone has no file to copy; export it, and load that elsewhere.")
 
     def close(self) -> None:
         self._closed = True

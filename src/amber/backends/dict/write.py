@@ -1,4 +1,4 @@
-"""Commit, claim and purge of the in-process store: everything is judged before the first change."""
+"""Commit and claim of the in-process store: everything is judged before the first change."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from amber.backends.dict.read import unchanged
 from amber.backends.dict.space import Space, StoredChange, StoredEntry
 from amber.errors import Conflict, LeaseLost, SourcePurged
 from amber.model import batch as b
-from amber.model.bounds import check_int
 from amber.model.collection import Collection
-from amber.store.arguments import check_claim, check_limit, check_selection
+from amber.store.arguments import check_claim
 from amber.store.codec import decode
-from amber.store.constraints import judge_unique, rule_homes, rule_of, ruled_groups
-from amber.store.contract import PURGE, Lease, Purged, QueueState, Receipt, Selection
+from amber.store.constraints import judge_unique, rule_homes, ruled_groups
+from amber.store.contract import LOST, PURGE, Lease, QueueState, Receipt
 from amber.store.derive import Analyze
 from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
@@ -28,7 +27,7 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
         return first
     for expectation in batch.expectations:
         judge(space, collections, expectation)
-    at = max(batch.at, space.log[-1].at) if space.log else batch.at
+    at = max(batch.at, space.time) if space.position else batch.at
     steps, moves = resolve(prepared, collections, space.load, analyze)
     groups = ruled_groups(steps, rule_homes(collections.values()))
     judge_unique(steps, groups, lambda constraint, value: space.unique.get((constraint, value), ()), space.members)
@@ -49,15 +48,15 @@ def commit(space: Space, prepared: Prepared, collections: Mapping[str, Collectio
     space.operations[batch.operation] = position
     for target in batch.undoes:
         space.undone[target].append(position)
-    for step in logged:
-        space.places[step.collection.name, step.key].append(position)
+    for number, step in enumerate(logged):
+        space.places[step.collection.name, step.key][position] = number
     return Receipt(position, batch.operation, at)
 
 
 def receipt(space: Space, operation: str) -> Receipt | None:
     """Give the first receipt of an operation."""
-    position = space.operations.get(operation)
-    return Receipt(position, operation, space.log[position - 1].at, repeated=True) if position is not None else None
+    position = space.operations.get(operation) if not operation.startswith((PURGE, LOST)) else None
+    return Receipt(position, operation, space.entry(position).at, repeated=True) if position is not None else None
 
 
 def _change(step: Step) -> StoredChange:
@@ -136,72 +135,3 @@ def claim(
         body = decode(space.documents[collection][key].encoded)
         leases.append(Lease(collection, key, taken.epoch, taken.attempts, now + lease, body))
     return leases
-
-
-def purge(space: Space, collections: Mapping[str, Collection], selection: Selection, now: int, limit: int) -> Purged:
-    """Forget up to ``limit`` documents of a selection."""
-    collection = check_selection(collections, selection)
-    check_limit(limit)
-    check_int("now", now)
-    keys = _selected(space, collection, selection)
-    if not keys:
-        return Purged(0, 0, True)
-    position = space.position + 1
-    documents = changes = 0
-    for key, stays in keys[:limit]:
-        place = (collection.name, key)
-        record = space.load(*place)
-        if record is not None and not stays:
-            documents += 1
-            step = Step(collection, key, record)
-            step.old_unique = collection.unique_values(record.body, rule_of(collection, record.body, space.load))
-            step.body = None
-            space.apply(step, position)
-        if not stays:
-            space.purged[place] = position
-        for (name, by, equal), departed in list(space.departed.items()):
-            if name == collection.name and (not stays or (by, equal) == (selection.by, tuple(selection.equal))):
-                departed.pop(key, None)
-        changes += _erase(space, place)
-    for ruled in collections.values():
-        if ruled.rules is not None and ruled.rules.collection == collection.name:
-            for key, stays in keys[:limit]:
-                if not stays:
-                    space.relist(ruled, key, None)
-    at = max(now, space.log[-1].at) if space.log else now
-    space.log.append(StoredEntry(position, f"{PURGE}{position}", at, None, None, None, (), []))
-    return Purged(documents, changes, len(keys) <= limit, position)
-
-
-def _selected(space: Space, collection: Collection, selection: Selection) -> list[tuple[str, bool]]:
-    """Give the keys to forget, each with whether its document stays because it stands elsewhere now."""
-    name = collection.name
-    documents = space.documents[name]
-    if selection.by is None:
-        there = (key for key in selection.keys if key in documents or _has_images(space, (name, key)))
-        return [(key, False) for key in dict.fromkeys(there)]
-    place = (name, selection.by, tuple(selection.equal))
-    keys = [key for _, key in space.indexes.get(place, [])]
-    gone = [key for key in space.departed.get(place, ()) if key not in set(keys)]
-    return [(key, False) for key in keys] + [(key, key in documents) for key in sorted(gone)]
-
-
-def _has_images(space: Space, place: tuple[str, str]) -> bool:
-    return any(
-        change.collection == place[0] and change.key == place[1] and not change.purged
-        for position in space.places.get(place, ())
-        for change in space.log[position - 1].changes
-    )
-
-
-def _erase(space: Space, place: tuple[str, str]) -> int:
-    erased = 0
-    for position in space.places.get(place, ()):
-        entry = space.log[position - 1]
-        for number, change in enumerate(entry.changes):
-            if (change.collection, change.key) == place and not change.purged:
-                entry.changes[number] = change._replace(before=None, after=None, deltas=None, purged=True)
-                erased += 1
-        if all(change.purged for change in entry.changes):
-            space.log[position - 1] = entry._replace(actor=None, reason=None, session=None)
-    return erased

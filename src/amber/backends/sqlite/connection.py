@@ -165,6 +165,14 @@ class Connections:
                 self._readers.add(found)
         return found
 
+    def own_reader(self) -> _Reader:
+        """Give a reader for what takes longer than one call; it is closed with the others, or by the caller."""
+        self.check()
+        with self.opening, translated(self.path):
+            made = _Reader(self._open())
+            self._readers.add(made)
+        return made
+
     def read(self, work: Callable[[Execute], T]) -> T:
         """Run several reads on one snapshot; ``work`` gets what runs a statement."""
         if self.borrowed:
@@ -227,6 +235,15 @@ class Connections:
             with self.lock, translated(self.path):
                 self.check()
                 return run(self.writer, work, name, careful=careful, nested=self.writer.in_transaction)
+        if self.lock.acquire(blocking=False):
+            try:
+                if not self._waiting:
+                    self.check()
+                    return run(self.writer, work, name, careful=careful)
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
+            finally:
+                self.lock.release()
         call = Call(work, careful)
         self._waiting.add(call)
         try:

@@ -3,45 +3,61 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from amber.backends.sqlite.connection import Connections
-from amber.backends.sqlite.read import Range
-from amber.backends.sqlite.schema import table
+from amber.backends.sqlite.judge import judge
+from amber.backends.sqlite.reach import selected
 from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.transaction import plain
 from amber.backends.sqlite.write import Writing
 from amber.errors import Unsupported
+from amber.model.batch import Expectation
 from amber.model.collection import Collection
 from amber.model.where import canonical
-from amber.store.arguments import check_equal
+from amber.store.arguments import check_named, check_selection
 from amber.store.constraints import rule_of
-from amber.store.contract import PURGE, Purged, Scrubbed, Selection
+from amber.store.contract import PURGE, Named, Purged, Scrubbed, Selection
 from amber.store.faults import point
 from amber.store.step import Step
 
 #: Pages that one step of a scrub merges or gives back; a step holds the writer for some milliseconds.
 _STEP_PAGES = 200
+#: Milliseconds that emptying the WAL waits for readers.
+_WAIT = 100
+
+
+def check(collections: Mapping[str, Collection], selection: Selection | Named) -> None:
+    """Check what a purge is asked for."""
+    if isinstance(selection, Named):
+        check_named(selection)
+    else:
+        check_selection(collections, selection)
 
 
 def purge(
     cursor: sqlite3.Cursor,
     space: int,
-    position: int,
     collections: Mapping[str, Collection],
     statements: Mapping[str, Statements],
-    selection: Selection,
+    selection: Selection | Named,
     now: int,
     limit: int,
+    expectations: Sequence[Expectation],
 ) -> Purged:
-    """Forget up to ``limit`` documents of a selection."""
+    """Forget up to ``limit`` documents of a selection, or a name in that many log entries."""
+    writing = Writing(cursor, space, statements)
+    for expectation in expectations:
+        judge(cursor.execute, space, statements, expectation)
+    if isinstance(selection, Named):
+        return _purge_name(cursor, writing, space, selection, now, limit)
     collection = collections[selection.collection]
-    keys = _selected(cursor, space, collection, selection, limit + 1)
+    keys = selected(cursor.execute, space, collection, selection, limit + 1)
     if not keys:
         return Purged(0, 0, True)
-    position += 1
-    writing = Writing(cursor, space, statements)
+    position = _log(cursor, space, now)
     documents = changes = 0
+    touched: set[int] = set()
     for key, stays in keys[:limit]:
         record = writing.load(collection.name, key)
         if record is not None and not stays:
@@ -60,73 +76,69 @@ def purge(
         else:
             cursor.execute("DELETE FROM amber_departed WHERE space = ? AND collection = ? AND key = ?", place)
             cursor.execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (*place, position))
-        changes += _erase(cursor, place)
+        changes += _erase(cursor, place, touched)
     for ruled in collections.values():
         if ruled.rules is not None and ruled.rules.collection == collection.name:
             for key, stays in keys[:limit]:
                 if not stays:
                     writing.relist(ruled, key, None)
-    last_at = cursor.execute("SELECT last_at FROM amber_space WHERE n = ?", (space,)).fetchone()[0]
-    at = max(now, last_at)
-    cursor.execute(
-        "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
-        (space, position, f"{PURGE}{position}", at),
-    )
-    writing.finish(position, at)
+    _clear(cursor, space, touched)
+    _finish(cursor, writing, space, position)
     return Purged(documents, changes, len(keys) <= limit, position)
 
 
-def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str]) -> int:
-    """Empty the log images of a document; entries with no image left lose their actor, reason and session."""
-    positions = cursor.execute(
-        """SELECT DISTINCT position FROM amber_change
-           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
-        place,
-    ).fetchall()
-    cursor.execute(
-        """UPDATE amber_change SET purged = 1, before = NULL, after = NULL, deltas = NULL
-           WHERE space = ? AND collection = ? AND key = ? AND purged = 0""",
-        place,
-    )
-    erased = cursor.rowcount
+def _purge_name(cursor: sqlite3.Cursor, writing: Writing, space: int, named: Named, now: int, limit: int) -> Purged:
+    sql = f"SELECT position FROM amber_log WHERE space = ? AND {named.part} = ? ORDER BY position LIMIT ?"
+    found = cursor.execute(sql, (space, named.name, limit + 1)).fetchall()
+    if not found:
+        return Purged(0, 0, True)
+    sql = f"UPDATE amber_log SET {named.part} = NULL, reason = NULL WHERE space = ? AND position = ?"
+    cursor.executemany(sql, [(space, position) for (position,) in found[:limit]])
     point("purge:images")
-    for (position,) in positions:
-        cursor.execute(
-            """UPDATE amber_log SET actor = NULL, reason = NULL, session = NULL
-               WHERE space = ? AND position = ? AND NOT EXISTS
-               (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
-                AND c.purged = 0)""",
-            (place[0], position),
-        )
-    return erased
+    position = _log(cursor, space, now)
+    _finish(cursor, writing, space, position)
+    return Purged(0, 0, len(found) <= limit, position, len(found[:limit]))
 
 
-def _selected(
-    cursor: sqlite3.Cursor, space: int, collection: Collection, selection: Selection, limit: int
-) -> list[tuple[str, bool]]:
-    """Give the keys to forget, each with whether its document stays because it stands elsewhere now."""
-    if selection.by is None:
-        there = (key for key in dict.fromkeys(selection.keys) if _remains(cursor, space, collection, key))
-        return [(key, False) for key in there][:limit]
-    index = check_equal(collection, selection.by, selection.equal)
-    part = Range(collection, index, space, selection.equal, None, None)
-    sql = f"SELECT {part.key} FROM {part.source} WHERE {part.where} ORDER BY {part.order}, {part.key} LIMIT ?"
-    keys = [(row[0], False) for row in cursor.execute(sql, [*part.values, limit])]
-    if len(keys) < limit:
-        live = {key for key, _ in keys}
-        sql = f"""SELECT e.key, EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = e.space AND d.key = e.key)
-                  FROM amber_departed e WHERE e.space = ? AND e.collection = ? AND e.by = ? AND e.equal = ?
-                  ORDER BY e.key"""
-        departed = cursor.execute(sql, (space, collection.name, selection.by, canonical(list(selection.equal))))
-        keys += [(key, bool(stays)) for key, stays in departed if key not in live]
-    return keys[:limit]
+def _log(cursor: sqlite3.Cursor, space: int, now: int) -> int:
+    """Write the entry of a purge and give its position."""
+    last, last_at = cursor.execute("SELECT position, last_at FROM amber_space WHERE n = ?", (space,)).fetchone()
+    cursor.execute(
+        "INSERT INTO amber_log (space, position, operation, at) VALUES (?, ?, ?, ?)",
+        (space, last + 1, f"{PURGE}{last + 1}", max(now, last_at)),
+    )
+    return int(last) + 1
 
 
-def _remains(cursor: sqlite3.Cursor, space: int, collection: Collection, key: str) -> bool:
-    place = (space, collection.name, key)
-    sql = f"""SELECT EXISTS (SELECT 1 FROM {table(collection)} WHERE space = ? AND key = ?) OR EXISTS
-              (SELECT 1 FROM amber_change WHERE space = ? AND collection = ? AND key = ? AND purged = 0)"""
-    return bool(cursor.execute(sql, (space, key, *place)).fetchone()[0])
+def _finish(cursor: sqlite3.Cursor, writing: Writing, space: int, position: int) -> None:
+    sql = "SELECT at FROM amber_log WHERE space = ? AND position = ?"
+    writing.finish(position, cursor.execute(sql, (space, position)).fetchone()[0])
+
+
+def _erase(cursor: sqlite3.Cursor, place: tuple[int, str, str], touched: set[int]) -> int:
+    """Empty the log images of a document, and note in which entries."""
+    found = cursor.execute(
+        "SELECT rowid, position FROM amber_change WHERE space = ? AND collection = ? AND key = ? AND purged = 0", place
+    ).fetchall()
+    cursor.executemany(
+        "UPDATE amber_change SET purged = 1, before = NULL, after = NULL, deltas = NULL WHERE rowid = ?",
+        [(row,) for row, _ in found],
+    )
+    touched.update(position for _, position in found)
+    point("purge:images")
+    return len(found)
+
+
+def _clear(cursor: sqlite3.Cursor, space: int, touched: set[int]) -> None:
+    """Take the reason from entries that lost an image, and actor and session from those that have none left."""
+    places = [(space, position) for position in sorted(touched)]
+    cursor.executemany("UPDATE amber_log SET reason = NULL WHERE space = ? AND position = ?", places)
+    cursor.executemany(
+        """UPDATE amber_log SET actor = NULL, session = NULL WHERE space = ? AND position = ? AND NOT EXISTS
+           (SELECT 1 FROM amber_change c WHERE c.space = amber_log.space AND c.position = amber_log.position
+            AND c.purged = 0)""",
+        places,
+    )
 
 
 def scrub(connections: Connections, steps: int) -> Scrubbed:
@@ -162,19 +174,22 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
             if done >= steps:
                 return Scrubbed(done, False)
             with connections.lock:
-                plain(connection).execute(f"PRAGMA incremental_vacuum({_STEP_PAGES})").fetchall()
+                # each page is a row without columns, of which execute takes only the first
+                connection.executescript(f"PRAGMA incremental_vacuum({_STEP_PAGES})")
             point("scrub:vacuumed")
             done += 1
         free = ""
     else:
         free = "free pages of the file: run VACUUM" if _pragma(connections, "freelist_count") else ""
-    with connections.lock:
-        busy = plain(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    busy = _empty_wal(connections)
     point("scrub:emptied")
     kept = ""
     if connections.borrowed and _pragma(connections, "secure_delete") != 1:
         kept = "deleted rows inside pages, since this connection has secure_delete off: run VACUUM"
-    left = [free, kept, "the write-ahead log, held by another reader: scrub again" if busy else ""]
+    journal = ""
+    if connections.borrowed and plain(connection).execute("PRAGMA journal_mode").fetchone()[0] == "persist":
+        journal = "the rollback journal, which this connection keeps: set another journal_mode"
+    left = [free, kept, journal, "the write-ahead log, held by another reader: scrub again" if busy else ""]
     remaining = tuple(each for each in left if each)
     return Scrubbed(done, not remaining, remaining)
 
@@ -182,3 +197,20 @@ def scrub(connections: Connections, steps: int) -> Scrubbed:
 def _pragma(connections: Connections, name: str) -> int:
     with connections.lock:
         return int(plain(connections.writer).execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _empty_wal(connections: Connections) -> bool:
+    """Write the WAL into the file and empty it; tell whether a reader held that up.
+
+    While SQLite waits for readers no writer gets in, so a file of ours waits only for a moment.
+    """
+    with connections.lock:
+        cursor = plain(connections.writer)
+        if connections.borrowed:
+            return bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        cursor.execute(f"PRAGMA busy_timeout = {min(usual, _WAIT)}")
+        try:
+            return bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual}")

@@ -12,7 +12,7 @@ from amber.model.collection import Collection, Index, Order, Record
 from amber.model.where import OVERFLOW, Where, matches
 from amber.store.arguments import check_log, check_lookup, check_scan
 from amber.store.codec import decode
-from amber.store.contract import Change, Cursor, LogEntry, LogQuery, Page
+from amber.store.contract import Change, Cursor, Horizon, LogEntry, LogQuery, Page
 
 Rows = Callable[[str, Sequence[Any]], list[Any]]
 
@@ -143,9 +143,21 @@ def _entry_values(space: int, collection: Collection, path: str, value: str, gro
     return [space, collection.name, path, value, *([group] if group is not None else [])]
 
 
+def horizon(rows: Rows, space: int) -> Horizon:
+    """Say where the log begins."""
+    found = rows("SELECT position, at, undos FROM amber_horizon WHERE space = ?", (space,))
+    if not found:
+        return Horizon()
+    position, at, undos = found[0]
+    return Horizon(position, at, frozenset(decode(undos)))
+
+
 def position_at(rows: Rows, space: int, newest: int, at: int) -> int:
     """Give the newest position not after a time: times never fall along the log."""
-    low, high = 0, newest
+    begin = horizon(rows, space)
+    if begin.position and at < begin.at:
+        return 0
+    low, high = begin.position, newest
     while low < high:
         middle = (low + high + 1) // 2
         found = rows("SELECT at FROM amber_log WHERE space = ? AND position = ?", (space, middle))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from amber.backends.sqlite import text
+from amber.backends.sqlite.backup import keep_before
 from amber.backends.sqlite.connection import Connections
 from amber.backends.sqlite.declared import RAISE_TURN, digests
 from amber.backends.sqlite.transaction import plain
@@ -77,6 +79,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO amber_search (amber_search, rank) VALUES ('crisismerge', 64)",
         "CREATE VIRTUAL TABLE amber_vocabulary USING fts5vocab ('amber_search', 'row')",
     ),
+    (
+        """CREATE TABLE amber_horizon (
+            space INTEGER PRIMARY KEY, position INTEGER NOT NULL, at INTEGER NOT NULL, undos TEXT NOT NULL)""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -84,9 +90,12 @@ _OWN_TABLES = set(re.findall(r"TABLE amber_(\w+)", " ".join(sum(MIGRATIONS, ()))
 _RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
 
 
-def migrate(connections: Connections, collections: Sequence[Collection], analyze: Analyze, analyzer: str) -> None:
-    """Bring the tables to this version of Amber, in one transaction per migration.
+def migrate(
+    connections: Connections, collections: Sequence[Collection], analyze: Analyze, analyzer: str
+) -> Path | None:
+    """Bring the tables to this version of Amber, in one transaction.
 
+    :return: where a file of ours that holds data was copied to before numbered migrations changed it.
     :raises SchemaMismatch: when the database was written by a newer Amber; it is left untouched.
     :raises Unsupported: when this SQLite has no FTS5.
     """
@@ -99,8 +108,21 @@ def migrate(connections: Connections, collections: Sequence[Collection], analyze
     found = check_version(connections.writer)
     there = dict(reader.execute("SELECT name, digest FROM amber_collection")) if found else {}
     if found == VERSION and all(there.get(each.name) == digest for each, digest in declared.items()):
-        return
-    connections.write(lambda cursor: _migrate(cursor, declared, analyze), "migrate")
+        return None
+
+    def work(cursor: sqlite3.Cursor) -> Path | None:
+        # read again under the lock: another process may have been faster
+        old = current(cursor)
+        copy = keep_before(connections, old) if old < VERSION and _holds_data(cursor, old) else None
+        _migrate(cursor, old, declared, analyze)
+        return copy
+
+    return connections.write(work, "migrate")
+
+
+def _holds_data(cursor: sqlite3.Cursor, version: int) -> bool:
+    sql = "SELECT 1 FROM amber_space WHERE position > 0"
+    return version > 0 and cursor.execute(sql).fetchone() is not None
 
 
 def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int:
@@ -109,7 +131,9 @@ def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int
     :raises SchemaMismatch: when it was written by a newer one.
     :raises NotFound: when it holds no memory and none shall be made.
     """
-    found = current(plain(connection))
+    cursor = plain(connection)
+    _check_fts5(cursor)
+    found = current(cursor)
     if not found and not create:
         raise NotFound("There is no memory in this database; it holds something else, or nothing.")
     if found > VERSION:
@@ -121,6 +145,19 @@ def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int
     return found
 
 
+def _check_fts5(cursor: sqlite3.Cursor) -> None:
+    try:
+        found = cursor.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone()
+    except sqlite3.OperationalError:
+        # a build that does not list its modules: the first search says whether it has this one
+        return
+    if found is None:
+        raise Unsupported(
+            f"This Python's SQLite ({sqlite3.sqlite_version}) has no FTS5, which Amber needs: use one whose SQLite "
+            "is 3.40 or later with FTS5. Nothing was changed."
+        )
+
+
 def current(cursor: sqlite3.Cursor) -> int:
     """Give the schema version of a database, 0 when it holds no memory yet."""
     if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = 'amber_meta'").fetchone() is None:
@@ -129,19 +166,12 @@ def current(cursor: sqlite3.Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def _migrate(cursor: sqlite3.Cursor, declared: Mapping[Collection, str], analyze: Analyze) -> None:
-    # read again under the lock: another process may have been faster
-    found = current(cursor)
-    for statements in MIGRATIONS[found:]:
+def _migrate(cursor: sqlite3.Cursor, old: int, declared: Mapping[Collection, str], analyze: Analyze) -> None:
+    for statements in MIGRATIONS[old:]:
         for statement in statements:
-            try:
-                cursor.execute(statement)
-            except sqlite3.OperationalError as error:
-                if "no such module" in str(error):
-                    raise Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.") from error
-                raise
+            cursor.execute(statement)
             point("migrate:statement")
-    if found < VERSION:
+    if old < VERSION:
         cursor.execute("INSERT OR REPLACE INTO amber_meta VALUES ('schema', ?)", (VERSION,))
         cursor.execute(RAISE_TURN)
     there = dict(cursor.execute("SELECT name, digest FROM amber_collection"))

@@ -1,57 +1,63 @@
-"""SQLiteStore: the contract on one file, by ``connection``, ``schema``, ``write``, ``read``, ``text``, ``purge``."""
+"""SQLiteStore: the contract on one file, by ``connection``, ``schema``, ``write``, ``read``, ``text``, ``purge``
+and ``trim``, ``export`` and ``load``, ``backup``."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from amber.backends.sqlite import purge, read, text, write
+from amber.backends.sqlite import backup, export, load, purge, reach, read, trim, write
 from amber.backends.sqlite.claim import claim
 from amber.backends.sqlite.connection import Connections, Durability, Execute
 from amber.backends.sqlite.declared import Declared, digests
+from amber.backends.sqlite.judge import judge
 from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
+from amber.backends.sqlite.searching import Searching
 from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.translate import translate, translated
 from amber.backends.sqlite.verify import find_problems
 from amber.errors import Corrupt
-from amber.model.batch import MAX_WRITES, Batch
+from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
-from amber.store.arguments import check_claim, check_limit, check_selection, find_collection
+from amber.store.arguments import check_claim, check_limit, check_oldest, find_collection
 from amber.store.codec import decode
 from amber.store.constraints import rule_homes
 from amber.store.contract import (
+    LOST,
     PURGE,
     SCAN_LIMIT,
-    Candidate,
     Capabilities,
-    Clause,
+    Copying,
     Cursor,
+    Horizon,
     Lease,
     LogEntry,
     LogQuery,
+    Named,
+    Oldest,
     Page,
     Problem,
     Purged,
     QueueState,
+    Reach,
     Receipt,
     Scrubbed,
-    SearchFilter,
     Selection,
     Stats,
-    TextStats,
 )
 from amber.store.derive import Analyze
-from amber.store.prepare import prepare
+from amber.store.prepare import check_expectations, prepare
+from amber.store.rows import Loaded, Numbered, Row
 
 T = TypeVar("T")
 
 
-class SQLiteStore:
+class SQLiteStore(Searching):
     """Keep a memory in one SQLite file, or in the database of a connection that the caller owns.
 
     :param target: a path (used as it is: ``?``, ``%`` and ``#`` are letters), or an open connection. With a connection
@@ -97,9 +103,11 @@ class SQLiteStore:
             enlists=self._connections.borrowed,
             scrubs=True,
             max_writes=MAX_WRITES,
+            backs_up=True,
         )
         try:
-            migrate(self._connections, [*self.collections.values()], analyze, analyzer)
+            #: where the data was copied to, when opening migrated them
+            self.migration_copy = migrate(self._connections, [*self.collections.values()], analyze, analyzer)
         except sqlite3.Error as error:
             self._connections.close()
             raise translate(error, self._connections.path) from error
@@ -112,12 +120,12 @@ class SQLiteStore:
         number = self._numbers.get(space)
         if number is None:
             check_name("space", space, MAX_SPACE)
-            found = self._connections.rows("SELECT n FROM amber_space WHERE name = ?", (space,))
+            found = self._connections.rows("SELECT n, position FROM amber_space WHERE name = ?", (space,))
             if not found:
                 return -1
             number = int(found[0][0])
-            # inside a caller's transaction the space may still vanish
-            if not self._connections.borrowed:
+            # inside a caller's transaction the space may still vanish; one without entries may be replaced by a load
+            if found[0][1] and not self._connections.borrowed:
                 self._numbers[space] = number
         return number
 
@@ -140,20 +148,47 @@ class SQLiteStore:
 
         return self._connections.write(work, "claim")
 
-    def purge(self, space: str, selection: Selection, *, now: int, limit: int = 500) -> Purged:
-        check_selection(self.collections, selection)
+    def purge(
+        self,
+        space: str,
+        selection: Selection | Named | Oldest,
+        *,
+        now: int,
+        limit: int = 500,
+        expectations: Sequence[Expectation] = (),
+    ) -> Purged:
+        check_expectations(self.collections, expectations)
         check_limit(limit)
+        if isinstance(selection, Oldest):
+            check_oldest(selection)
+            upto, place = selection.upto, self._number(space)
+
+            def trimming(cursor: sqlite3.Cursor) -> Purged:
+                self._declared.check(cursor.execute)
+                for expectation in expectations:
+                    judge(cursor.execute, place, self._statements, expectation)
+                return trim.trim(cursor, place, upto, limit)
+
+            return self._connections.write(trimming, "trim")
+        purge.check(self.collections, selection)
         check_int("now", now)
         number = self._number(space)
-        if number < 0:
+        if number < 0 and not expectations:
             return Purged(0, 0, True)
 
         def work(cursor: sqlite3.Cursor) -> Purged:
             self._declared.check(cursor.execute)
-            position = cursor.execute("SELECT position FROM amber_space WHERE n = ?", (number,)).fetchone()[0]
-            return purge.purge(cursor, number, position, self.collections, self._statements, selection, now, limit)
+            return purge.purge(cursor, number, self.collections, self._statements, selection, now, limit, expectations)
 
         return self._connections.write(work, "purge")
+
+    def reach(
+        self, space: str, selection: Selection | Named, *, after: Cursor | str | None = None, limit: int = 500
+    ) -> Reach:
+        purge.check(self.collections, selection)
+        check_limit(limit)
+        number = self._number(space)
+        return self._read(lambda execute: reach.find(execute, number, self.collections, selection, after, limit))
 
     def scrub(self, *, steps: int = 1_000) -> Scrubbed:
         self._connections.check()
@@ -163,7 +198,7 @@ class SQLiteStore:
 
     def receipt(self, space: str, operation: str) -> Receipt | None:
         check_key(operation)
-        if operation.startswith(PURGE):
+        if operation.startswith((PURGE, LOST)):
             return None
         sql = "SELECT position, at FROM amber_log WHERE space = ? AND operation = ?"
         found = self._connections.rows(sql, (self._number(space), operation))
@@ -278,27 +313,12 @@ class SQLiteStore:
         check_int("at", at)
         return read.position_at(self._connections.rows, self._number(space), self.position(space), at)
 
+    def horizon(self, space: str) -> Horizon:
+        return read.horizon(self._connections.rows, self._number(space))
+
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
         number = self._number(space)
         return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
-
-    def text_stats(self, space: str, terms: Sequence[str]) -> TextStats:
-        for term in terms:
-            check_key(term)
-        number = self._number(space)
-        return self._read(lambda execute: text.stats(execute, number, terms))
-
-    def candidates(
-        self,
-        space: str,
-        clauses: Sequence[Clause],
-        filter: SearchFilter,
-        *,
-        also: Sequence[str] = (),
-        limit: int = 300,
-    ) -> list[Candidate]:
-        number = self._number(space)
-        return self._read(lambda execute: text.candidates(execute, number, clauses, filter, also, limit))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)
@@ -313,7 +333,7 @@ class SQLiteStore:
         names = [each.name for each in self.collections.values() if each.queue_name == queue]
         sql = f"""SELECT s.name, (SELECT min(due_at) FROM amber_queue q WHERE q.space = s.n AND q.queue = ?
                   AND q.due_at IS NOT NULL AND q.collection IN ({", ".join("?" * len(names))})) AS due
-                  FROM amber_space s WHERE due <= ? ORDER BY due, s.name LIMIT ?"""
+                  FROM amber_space s WHERE s.position > 0 AND due <= ? ORDER BY due, s.name LIMIT ?"""
         return [row[0] for row in self._connections.rows(sql, (queue, *names, now, limit))]
 
     def spaces(self) -> list[str]:
@@ -336,7 +356,8 @@ class SQLiteStore:
         numbers: dict[str, int] = {}
         unread: list[Problem] = []
         try:
-            rows = self._connections.rows("SELECT name, n FROM amber_space")
+            # one without a position is being loaded, or was never written to
+            rows = self._connections.rows("SELECT name, n FROM amber_space WHERE position > 0")
             numbers = {name: n for name, n in rows if space is None or name == space}
         except Corrupt as error:
             unread.append(Problem("file", None, None, f"The spaces can not be listed: {error.message}"))
@@ -354,6 +375,23 @@ class SQLiteStore:
         }
         size = int(rows("PRAGMA page_count")[0][0]) * int(rows("PRAGMA page_size")[0][0])
         return Stats(space, position, documents, searchable, tokens, size)
+
+    def export(self, space: str) -> Generator[Row, None, None]:
+        check_name("space", space, MAX_SPACE)
+        return export.rows(self._connections, self.collections, self._declared, space)
+
+    def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
+        check_name("space", space, MAX_SPACE)
+        return load.load(self._connections, self.collections, self._declared, self._analyze, space, rows)
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[Copying], None] | None = None,
+    ) -> None:
+        backup.backup(self._connections, path, overwrite=overwrite, on_progress=on_progress)
 
     def close(self) -> None:
         self._connections.close()

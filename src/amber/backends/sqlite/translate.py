@@ -51,6 +51,8 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path | None) -> A
             f"The tables of this memory are not those that it was opened with{where}: {error}. Were they rolled back, "
             "or was it opened by another version of Amber? Open it again."
         )
+    if "no such module: fts5" in str(error):
+        return Unsupported("This Python's SQLite has no FTS5; Amber needs SQLite 3.40 with FTS5.")
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return Unsupported(f"The borrowed connection belongs to another thread: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

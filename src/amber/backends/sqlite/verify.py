@@ -15,7 +15,7 @@ from amber.errors import Corrupt
 from amber.model.collection import Collection, Order, Record
 from amber.store.codec import decode, encode
 from amber.store.constraints import rule_of
-from amber.store.contract import Problem
+from amber.store.contract import LOST, Problem
 from amber.store.derive import Analyze, Derived
 
 #: What reading a damaged file may end in.
@@ -53,6 +53,8 @@ class _Space:
         self.problems: list[Problem] = []
         self.holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         self.searchable = self.tokens = 0
+        begin = cursor.execute("SELECT position FROM amber_horizon WHERE space = ?", (space,)).fetchone()
+        self.horizon = int(begin[0]) if begin is not None else 0
         #: whether every document could be read, so that what they have together can be compared
         self.complete = True
 
@@ -207,6 +209,10 @@ class _Space:
             (self.space, collection.name, key),
         ).fetchone()
         if row is None or row[0] != revision:
+            # what was trimmed or lost can not be compared; what is older than the log's newest change of it is wrong
+            newest = row[0] if row is not None else 0
+            if revision > newest and (revision <= self.horizon or self._is_lost(revision)):
+                return
             self._report("log", collection.name, key, f"{key} is at revision {revision}, which the log does not have.")
         elif row[1] == "put" and row[2] is not None and row[2] != stored and not row[3]:
             after = decode(row[2])
@@ -214,6 +220,10 @@ class _Space:
             then = {name: value for name, value in after.items() if name not in collection.touchable}
             if encode(kept) != encode(then):
                 self._report("log", collection.name, key, f"{key} differs from the image at position {revision}.")
+
+    def _is_lost(self, position: int) -> bool:
+        sql = "SELECT 1 FROM amber_log WHERE space = ? AND position = ? AND operation = ? || position"
+        return self.cursor.execute(sql, (self.space, position, LOST)).fetchone() is not None
 
     def _unique(self) -> None:
         sql = "SELECT rule, value, key FROM amber_unique WHERE space = ?"
@@ -228,14 +238,16 @@ class _Space:
 
     def _log(self) -> None:
         entries, first, last, position = self.cursor.execute(
-            """SELECT count(*), coalesce(min(position), 1), coalesce(max(position), 0),
+            """SELECT count(*), coalesce(min(position), ?), coalesce(max(position), ?),
                (SELECT position FROM amber_space WHERE n = ?) FROM amber_log WHERE space = ?""",
-            (self.space, self.space),
+            (self.horizon + 1, self.horizon, self.space, self.space),
         ).fetchone()
-        if entries != position or (first, last) != (1, position):
-            self._report("log", None, None, f"The log holds {entries} entries from {first} to {last} of {position}.")
+        if entries != position - self.horizon or (first, last) != (self.horizon + 1, position):
+            whole = f"{position}" if not self.horizon else f"{position} after the horizon {self.horizon}"
+            self._report("log", None, None, f"The log holds {entries} entries from {first} to {last} of {whole}.")
         row = self.cursor.execute(
-            """SELECT l.position FROM amber_log l WHERE l.space = ? AND l.operation <> 'purge/' || l.position
+            """SELECT l.position FROM amber_log l WHERE l.space = ?
+               AND l.operation NOT IN ('purge/' || l.position, 'lost/' || l.position)
                AND NOT EXISTS (SELECT 1 FROM amber_change c WHERE c.space = l.space AND c.position = l.position)
                LIMIT 1""",
             (self.space,),

@@ -1,0 +1,190 @@
+"""Search, the reading half: FTS5 tells which documents hold a token; texts are read as they were entered (``text``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from amber.backends.sqlite.connection import Execute
+from amber.errors import Corrupt
+from amber.model.collection import Facets
+from amber.store.arguments import check_candidates
+from amber.store.contract import PURGE, Candidate, Clause, SearchFilter, Text, TextChanges, TextPage, TextStats
+
+#: What stands between tokens: a word with it is in no document, and FTS5 would take it apart.
+_BETWEEN = re.compile(r"[\x00-\x20\x7f]|^$")
+
+
+def stats(execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
+    """Give the figures that ranking needs."""
+    row = execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
+    documents, tokens = row if row is not None else (0, 0)
+    frequency = {}
+    for term in terms:
+        found = execute("SELECT doc FROM amber_vocabulary WHERE term = ?", (f"{space:x}.{term}",)).fetchone()
+        frequency[term] = found[0] if found is not None else 0
+    return TextStats(documents, tokens / documents if documents else 0.0, frequency)
+
+
+def candidates(
+    execute: Execute,
+    space: int,
+    clauses: Sequence[Clause],
+    filter: SearchFilter,
+    also: Sequence[str],
+    limit: int,
+) -> list[Candidate]:
+    """Give the documents with the largest sums of weights."""
+    words = check_candidates(clauses, filter, also, limit)
+    conditions, values = _conditions(filter)
+    if conditions:
+        sql = f"""SELECT d.id FROM amber_search CROSS JOIN amber_doc d ON d.id = amber_search.rowid
+                  WHERE amber_search MATCH ? AND {conditions}"""
+    else:
+        sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
+    sums: dict[int, int] = {}
+    for clause in clauses:
+        if any(_BETWEEN.search(word) for word in clause.words):
+            continue
+        match = " AND ".join(quoted(space, word) for word in clause.words)
+        weight, known = clause.weight, sums.get
+        for (number,) in execute(sql, (match, *values)):
+            sums[number] = known(number, 0) + weight
+    return _load(execute, space, words, _best(execute, sums, limit))
+
+
+def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
+    parts: list[str] = []
+    values: list[Any] = []
+    for name in ("sender", "session", "type"):
+        value = getattr(filter, name)
+        if value is not None:
+            parts.append(f"d.{name} = ?")
+            values.append(value)
+    if filter.project is not None:
+        # "0" follows "/" in every byte order, so the range holds what lies below the project by whole segments
+        parts.append("(d.project = ? OR (d.project >= ? AND d.project < ?))")
+        values += [filter.project, filter.project + "/", filter.project + "0"]
+    if filter.since is not None:
+        parts.append("d.at >= ?")
+        values.append(filter.since)
+    if filter.until is not None:
+        parts.append("d.at < ?")
+        values.append(filter.until)
+    if filter.collections:
+        parts.append(f"d.collection IN ({', '.join('?' * len(filter.collections))})")
+        values += filter.collections
+    return " AND ".join(parts), values
+
+
+def quoted(space: int, term: str) -> str:
+    """Write a token as an FTS5 text that can hold anything."""
+    return '"' + f"{space:x}.{term}".replace('"', '""') + '"'
+
+
+def _best(execute: Execute, sums: dict[int, int], limit: int) -> dict[int, int]:
+    """Give those with the largest sums, in any order."""
+    if len(sums) <= limit:
+        return sums
+    cut = sorted(sums.values(), reverse=True)[limit - 1]
+    best = {number: total for number, total in sums.items() if total > cut}
+    tied = [number for number, total in sums.items() if total == cut]
+    room = limit - len(best)
+    if len(tied) > room:
+        sql = """SELECT d.id FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value
+                 ORDER BY d.position DESC, d.key, d.collection LIMIT ?"""
+        tied = [row[0] for row in execute(sql, (_listed(tied), room))]
+    best.update(dict.fromkeys(tied, cut))
+    return best
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    """Write numbers as one value: a statement of one form is prepared once."""
+    return orjson.dumps([*numbers]).decode()
+
+
+def _load(execute: Execute, space: int, words: Sequence[str], sums: dict[int, int]) -> list[Candidate]:
+    """Give documents by their sums; ties by newest position, then key, then collection."""
+    sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
+             t.tokens, t.counts FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value
+             JOIN amber_text t ON t.id = d.id"""
+    wanted = [(term, f" {space:x}.{term} ") for term in words]
+    rows = []
+    for number, collection, key, position, length, *facets, tokens, counts in execute(sql, (_listed(sums),)):
+        text = f" {tokens} "
+        held = {}
+        for term, padded in wanted:
+            place = text.find(padded)
+            if place >= 0:
+                held[term] = counts[text.count(" ", 0, place)]
+        found = Candidate(collection, key, position, length, held, Facets(*facets))
+        rows.append((-sums[number], -position, key, collection, found))
+    if len(rows) < len(sums):
+        raise Corrupt("A text that the search found is gone. Run verify, and restore a backup.")
+    rows.sort(key=_order)
+    return [row[4] for row in rows]
+
+
+_order = itemgetter(0, 1, 2, 3)
+
+
+_TEXTS = """SELECT d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at, t.tokens,
+            t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.space = ? AND """
+
+
+def texts(execute: Execute, space: int, after: tuple[str, str] | None, limit: int, settled: bool) -> TextPage:
+    """Give one page of texts."""
+    sql = f"{_TEXTS} (d.collection, d.key) > (?, ?) ORDER BY d.collection, d.key LIMIT ?"
+    rows = execute(sql, (space, *(after or ("", "")), limit + 1)).fetchall()
+    found = [_text(space, row) for row in rows[:limit]]
+    cursor = (found[-1].collection, found[-1].key) if len(rows) > limit else None
+    return TextPage(found, cursor, _position(execute, space), settled)
+
+
+def _text(space: int, row: tuple[Any, ...]) -> Text:
+    prefix = len(f"{space:x}.")
+    terms = {token[prefix:]: count for token, count in zip(row[9].split(" "), row[10], strict=False)}
+    collection, key, position, length = row[:4]
+    return Text(collection, key, position, length, terms, Facets(*row[4:9]))
+
+
+def _position(execute: Execute, space: int) -> int:
+    row = execute("SELECT position FROM amber_space WHERE n = ?", (space,)).fetchone()
+    return row[0] if row is not None else 0
+
+
+def text_changes(execute: Execute, space: int, since: tuple[int, int], limit: int, settled: bool) -> TextChanges | None:
+    """Give the texts that changed from a place of the log on."""
+    newest, first = _position(execute, space), since[0]
+    if first > newest:
+        return TextChanges([], [], since, newest, settled) if since == (newest + 1, 0) else None
+    oldest = execute("SELECT min(position) FROM amber_log WHERE space = ? AND position >= ?", (space, first)).fetchone()
+    if oldest[0] != first:
+        return None
+    rows = execute(
+        """SELECT position, n, collection, key FROM amber_change WHERE space = ? AND (position, n) >= (?, ?)
+           ORDER BY position, n LIMIT ?""",
+        (space, *since, limit + 1),
+    ).fetchall()
+    upto = (rows[limit][0], rows[limit][1]) if len(rows) > limit else (newest + 1, 0)
+    places = dict.fromkeys((row[2], row[3]) for row in rows[:limit])
+    purges = execute(
+        "SELECT 1 FROM amber_log WHERE space = ? AND position >= ? AND position < ? AND operation GLOB ? LIMIT 1",
+        (space, first, upto[0], f"{PURGE}*"),
+    ).fetchone()
+    if purges is not None:
+        # the marks say what was taken; one that was taken again since has its mark further on
+        sql = "SELECT collection, key FROM amber_purged WHERE space = ? AND position >= ? AND position < ?"
+        places.update(dict.fromkeys(execute(sql, (space, first, upto[0]))))
+    found, gone = [], []
+    for place in places:
+        row = execute(f"{_TEXTS} d.collection = ? AND d.key = ?", (space, *place)).fetchone()
+        if row is None:
+            gone.append(place)
+        else:
+            found.append(_text(space, row))
+    return TextChanges(found, gone, upto, newest, settled)
