@@ -34,14 +34,18 @@ class Call:
         """Take the call; False when it was taken before."""
         return self._claim.acquire(blocking=False)
 
-    def run(self) -> None:
-        """Run it in this thread and tell its loop."""
+    def run(self) -> bool:
+        """Run it in this thread; False when it was taken before."""
         if not self.take():
-            return
+            return False
         try:
             self._result = self._context.run(self._work)
         except BaseException as error:
             self._error = error
+        return True
+
+    def report(self) -> None:
+        """Tell its loop that it ran."""
         try:
             self.loop.call_soon_threadsafe(self._report)
         except RuntimeError:
@@ -136,14 +140,17 @@ class Crew:
     def _serve(self, inbox: SimpleQueue[None]) -> None:
         calls, idle = self._calls, self._idle
         while True:
-            while calls:
-                try:
-                    calls.popleft().run()
-                except IndexError:
-                    break
-            if self.closed:
-                return
+            try:
+                call = calls.popleft()
+            except IndexError:
+                call = None
+            ran = call is not None and call.run()
+            # before the answer, so that the next call of the same task finds this thread and starts no other
             idle.append(inbox)
+            if call is not None and ran:
+                call.report()
+            # nothing of a call may live until the next one comes
+            del call
             if calls:
                 # handed over before it was seen that this thread is idle
                 try:
@@ -151,6 +158,8 @@ class Crew:
                     continue
                 except ValueError:
                     pass
+            elif self.closed:
+                return
             inbox.get()
 
     def stop(self) -> None:

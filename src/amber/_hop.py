@@ -127,28 +127,40 @@ class Hop:
             return await self.run(kept)
         except asyncio.CancelledError:
             for each in made:
-                await self.run_surely(undo, each)
+                await self.leave(partial(_undo, undo, each), None, None, None)
             raise
 
     async def leave(
         self, exit: Exit, kind: Kind, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Leave a block: always, and as a cancelled one when this is cancelled before it began."""
-        if self._writers.closed or os.getpid() != self._writers.pid:
-            # it was closed inside the block: nothing that is called here can reach the store any more
-            await self._wait_for_end()
-            return exit(kind, error, trace)
+        """Leave a block: always, and as a cancelled one when this is cancelled before it began.
+
+        Was the memory closed meanwhile, the end of that is waited for: what is called then finds a closed store and
+        neither waits nor touches a file, so it runs here.
+        """
         begun: list[bool] = []
 
-        def work() -> bool | None:
+        def work(kind: Kind, error: BaseException | None, trace: TracebackType | None) -> bool | None:
             begun.append(True)
             return exit(kind, error, trace)
 
         try:
-            return await self.run(work)
+            try:
+                return await self.run(work, kind, error, trace)
+            except Closed:
+                if begun:
+                    raise
+                await self._wait_for_end()
+                return work(kind, error, trace)
         except asyncio.CancelledError as cancelled:
             if not begun:
-                await self.run_surely(exit, type(cancelled), cancelled, cancelled.__traceback__)
+                left = type(cancelled), cancelled, cancelled.__traceback__
+                try:
+                    await self.run_surely(work, *left)
+                except Closed:
+                    if not begun:
+                        await self._wait_for_end()
+                        work(*left)
             raise
 
     async def iterate(
@@ -209,7 +221,7 @@ class Hop:
 
     async def _wait_for_end(self) -> None:
         """Wait for the end of ``close``, however often this task is cancelled."""
-        if self._writers.ended is None:
+        if self._writers.ended is None or os.getpid() != self._writers.pid:
             return
         waiting, cancelled = asyncio.wrap_future(self._writers.ended), None
         while not waiting.done():
@@ -220,6 +232,10 @@ class Hop:
         failure = waiting.exception()
         if cancelled is not None:
             raise cancelled from failure
+
+
+def _undo(undo: Callable[[T], object], made: T, *_: object) -> None:
+    undo(made)
 
 
 def _run_alone(lock: Lock, work: Callable[[], T]) -> T:

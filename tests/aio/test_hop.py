@@ -317,6 +317,19 @@ async def test_no_more_threads_than_calls_at_once_and_no_more_than_the_limit(hop
 
 
 @on_a_hop
+async def test_a_thread_is_idle_before_its_answer_is_seen(hop: Hop) -> None:
+    class Slow(list[Any]):
+        def append(self, inbox: Any) -> None:
+            time.sleep(0.01)
+            super().append(inbox)
+
+    hop._writers._idle = Slow()
+    for _ in range(5):
+        await hop.run(int)
+    assert len(hop._writers.threads) == 1
+
+
+@on_a_hop
 async def test_reads_do_not_wait_for_writes(hop: Hop) -> None:
     gates, tasks = await occupied(hop)
     assert await asyncio.wait_for(hop.read(int), 5) == 0
@@ -577,6 +590,46 @@ def test_a_block_that_is_left_while_it_is_closed_waits_for_that() -> None:
         gate.may_end.set()
         await asyncio.gather(running, closing, leaving)
         assert order == ["closed", "left"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("cancels", ["at once", "while it closes"])
+def test_a_block_is_left_once_when_closing_and_cancelling_meet(cancels: str) -> None:
+    async def main() -> None:
+        hop, left = Hop(), list[Any]()
+        gates, tasks = await occupied(hop)
+        leaving = asyncio.create_task(hop.leave(lambda kind, *_: left.append(kind), None, None, None))
+        if cancels == "at once":
+            await ticks()
+        closing = asyncio.create_task(hop.close(lambda: None))
+        await ticks()
+        leaving.cancel()
+        await ticks()
+        assert left == []
+        for gate in gates:
+            gate.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        await asyncio.gather(closing, *tasks)
+        assert left == [asyncio.CancelledError]
+
+    asyncio.run(main())
+
+
+def test_what_was_made_for_nobody_is_freed_although_it_is_closed() -> None:
+    async def main() -> None:
+        hop, gate, freed = Hop(), Gate("made"), list[str]()
+        making = asyncio.create_task(hop.make(gate, freed.append))
+        await gate.has_begun()
+        closing = asyncio.create_task(hop.close(lambda: None))
+        await ticks()
+        making.cancel()
+        gate.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+        await closing
+        assert freed == ["made"]
 
     asyncio.run(main())
 
