@@ -8,6 +8,7 @@ import pytest
 from tests.backends.conftest import Open, closing_connection
 
 from amber.backends.sqlite import SQLiteStore
+from amber.model import batch as b
 from amber.testing.samples import SPACE, Hand
 
 #: SQL that does damage -> the kind of problem, and the document, that verify must name.
@@ -62,6 +63,17 @@ DAMAGE: dict[str, tuple[str, str, str | None]] = {
     "another body": ("UPDATE amber_kinds SET body = '{\"unique\":[]}' WHERE key = 't'", "log", "t"),
     "a body that is no JSON": ("UPDATE amber_kinds SET body = 'broken' WHERE key = 'u'", "body", "u"),
     "another revision": ("UPDATE amber_facts SET revision = 99 WHERE key = 'a'", "log", "a"),
+    "another body after an addition": (
+        "UPDATE amber_facts SET body = replace(body, '\"note\":1', '\"note\":2') WHERE key = 'counted'",
+        "log",
+        "counted",
+    ),
+    "another image before an addition": (
+        "UPDATE amber_change SET after = replace(after, '\"note\":1', '\"note\":2') WHERE key = 'counted' AND kind = 'put'",
+        "log",
+        "counted",
+    ),
+    "an image that is no JSON": ("UPDATE amber_change SET after = '{' WHERE key = 'a'", "log", "a"),
     "a document is gone": ("DELETE FROM amber_facts WHERE key = 'plain'", "log", "plain"),
     "a document that nobody wrote": (
         "INSERT INTO amber_kinds (space, key, created, revision, body) VALUES (1, 'ghost', 1, 1, '{}')",
@@ -99,6 +111,9 @@ def filled(path: Path, open_store: Open) -> SQLiteStore:
     hand.put("a", **body, size=1, handle="h", state="active", payload={"x": 1, "y": [1]})
     hand.put("plain", note=1)
     hand.put("u", "kinds", unique=[])
+    hand.put("counted", note=1)
+    hand.send(b.Add("facts", "counted", "n", 5))
+    hand.send(b.Touch("facts", "counted", {"seen": 9}))
     hand.put("j", "jobs", due=5)
     hand.put("done", "jobs", due=5)
     hand.put("done", "jobs", due=None)

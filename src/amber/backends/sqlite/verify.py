@@ -78,7 +78,7 @@ class _Space:
         return True
 
     def _images(self) -> None:
-        check_images(self.cursor, self.space, self.collections, self._report)
+        check_images(self.cursor, self.space, self.collections, self._load, self._report)
 
     def _sizes(self) -> None:
         documents, tokens, held = self.cursor.execute(

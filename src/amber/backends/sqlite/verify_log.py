@@ -9,10 +9,11 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from amber.errors import Corrupt
-from amber.model.collection import Body, Collection
+from amber.model.collection import Body, Collection, Record
 from amber.store.codec import decode
 
 Report = Callable[[str, str | None, str | None, str], None]
+Load = Callable[[str, str], Record | None]
 
 _FETCHED = 500
 
@@ -28,8 +29,13 @@ class _Change(NamedTuple):
     purged: int
 
 
-def check_images(cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection], report: Report) -> None:
-    """Report images that can not be read, and those that do not follow from the change before.
+def check_images(
+    cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection], load: Load, report: Report
+) -> None:
+    """Report images that can not be read, those that do not follow from the change before, and documents that are not
+    what the additions since the newest image make of it.
+
+    :param load: gives a document, by collection and key.
 
     What the log does not tell is not compared: the state after an append that keeps no image, before the oldest
     change, around one that was forgotten, and across an entry without changes, in which anything may have been.
@@ -40,7 +46,12 @@ def check_images(cursor: sqlite3.Cursor, space: int, collections: Mapping[str, C
     for (name, key), changes in groupby(_changes(cursor, space), lambda change: (change.collection, change.key)):
         collection = collections.get(name)
         if collection is not None:
-            _follow(collection, key, changes, empty, report)
+            known, last = _follow(collection, key, changes, empty, report)
+            # after a put the document was compared with its image already
+            if known is not None and last == "add":
+                record = load(name, key)
+                if record is not None and _kept(collection, known) != _kept(collection, record.body):
+                    report("log", name, key, f"{key} is not what the changes of the log make of it.")
 
 
 def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
@@ -59,13 +70,16 @@ def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
         place = (*rows[-1][:3], rows[-1][8])
 
 
-def _follow(collection: Collection, key: str, changes: Iterator[_Change], empty: Sequence[int], report: Report) -> None:
+def _follow(
+    collection: Collection, key: str, changes: Iterator[_Change], empty: Sequence[int], report: Report
+) -> tuple[Body | None, str]:
+    """Give what a document is after its changes, as far as the log tells, and the kind of the last one."""
     known: Body | None = None
-    last = 0
+    last, kind = 0, ""
     for change in changes:
         if bisect(empty, last) != bisect(empty, change.position):
             known = None
-        last = change.position
+        last, kind = change.position, change.kind
         try:
             before, after, deltas = (decode(each) if each is not None else None for each in change[4:7])
         except Corrupt as error:
@@ -81,6 +95,7 @@ def _follow(collection: Collection, key: str, changes: Iterator[_Change], empty:
             known = _added(known, deltas)
         else:
             known = after if change.kind == "put" else None
+    return known, kind
 
 
 def _added(body: Body | None, deltas: Any) -> Body | None:
