@@ -18,6 +18,7 @@ from amber.testing import (
     ScanConformance,
     SearchConformance,
     SpaceConformance,
+    TextsConformance,
     UnchangedConformance,
     UniqueConformance,
     VerifyConformance,
@@ -81,6 +82,10 @@ class TestQueue(QueueConformance):
 
 
 class TestSearch(SearchConformance):
+    pass
+
+
+class TestTexts(TextsConformance):
     pass
 
 

@@ -44,6 +44,7 @@ _CONCERNS = (
     "log",
     "queue",
     "search",
+    "texts",
     "purge",
     "reach",
     "whole",
@@ -68,6 +69,7 @@ from amber.testing.conformance_reach import ReachConformance  # noqa: E402
 from amber.testing.conformance_rules import ImmutableConformance, RuleConformance  # noqa: E402
 from amber.testing.conformance_scan import ScanConformance  # noqa: E402
 from amber.testing.conformance_search import SearchConformance  # noqa: E402
+from amber.testing.conformance_texts import TextsConformance  # noqa: E402
 from amber.testing.conformance_unique import UniqueConformance  # noqa: E402
 from amber.testing.conformance_whole import SpaceConformance, VerifyConformance  # noqa: E402
 from amber.testing.samples import COLLECTIONS, MakeStore, words  # noqa: E402
@@ -89,6 +91,7 @@ CONFORMANCE: tuple[type[Conformance], ...] = (
     LogConformance,
     QueueConformance,
     SearchConformance,
+    TextsConformance,
     PurgeConformance,
     ReachConformance,
     SpaceConformance,
@@ -117,6 +120,7 @@ __all__ = [
     "LogConformance",
     "QueueConformance",
     "SearchConformance",
+    "TextsConformance",
     "PurgeConformance",
     "ReachConformance",
     "SpaceConformance",
