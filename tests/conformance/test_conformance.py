@@ -20,6 +20,7 @@ from amber.testing import (
     ScanConformance,
     SearchConformance,
     SpaceConformance,
+    TextsConformance,
     UnchangedConformance,
     UniqueConformance,
     VerifyConformance,
@@ -83,6 +84,10 @@ class TestQueue(QueueConformance):
 
 
 class TestSearch(SearchConformance):
+    pass
+
+
+class TestTexts(TextsConformance):
     pass
 
 

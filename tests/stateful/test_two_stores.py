@@ -322,6 +322,13 @@ class TwoStores(RuleBasedStateMachine):
         self.both("candidates", space, clauses, filter, also=["don't"], limit=limit)
         self.both("text_stats", space, ["one", "two", "c++", "none"])
 
+    @rule(space=SPACES, position=st.integers(1, 30), n=st.integers(0, 2), limit=st.integers(1, 4))
+    def follow_texts(self, space: str, position: int, n: int, limit: int) -> None:
+        self.both("text_changes", space, (position, n), limit=limit)
+        page = self.both("texts", space, limit=limit)
+        if page.cursor is not None:
+            self.both("texts", space, after=page.cursor, limit=limit)
+
     @rule(
         space=SPACES,
         query=st.builds(
@@ -379,6 +386,8 @@ class TwoStores(RuleBasedStateMachine):
                 self.both("scan", space, *scan)
                 self.both("count", space, *scan)
             self.both("total", space, F, "name", field="uses")
+            self.both("texts", space)
+            self.both("text_changes", space, (1, 0), limit=10_000)
             for name in (each.name for each in COLLECTIONS):
                 keys = ["a", "b", "c", "é", "😀", "t", "u"]
                 self.both("get_many", space, name, keys)

@@ -44,6 +44,7 @@ _CONCERNS = (
     "log",
     "queue",
     "search",
+    "texts",
     "purge",
     "reach",
     "retention",
@@ -72,6 +73,7 @@ from amber.testing.conformance_retention import RetentionConformance  # noqa: E4
 from amber.testing.conformance_rules import ImmutableConformance, RuleConformance  # noqa: E402
 from amber.testing.conformance_scan import ScanConformance  # noqa: E402
 from amber.testing.conformance_search import SearchConformance  # noqa: E402
+from amber.testing.conformance_texts import TextsConformance  # noqa: E402
 from amber.testing.conformance_unique import UniqueConformance  # noqa: E402
 from amber.testing.conformance_whole import SpaceConformance, VerifyConformance  # noqa: E402
 from amber.testing.samples import COLLECTIONS, MakeStore, words  # noqa: E402
@@ -93,6 +95,7 @@ CONFORMANCE: tuple[type[Conformance], ...] = (
     LogConformance,
     QueueConformance,
     SearchConformance,
+    TextsConformance,
     PurgeConformance,
     ReachConformance,
     RetentionConformance,
@@ -123,6 +126,7 @@ __all__ = [
     "LogConformance",
     "QueueConformance",
     "SearchConformance",
+    "TextsConformance",
     "PurgeConformance",
     "ReachConformance",
     "RetentionConformance",
