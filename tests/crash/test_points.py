@@ -26,13 +26,19 @@ WORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "migrate": ((), ("widen",)),
     "scrub": (("purge", "keys"), ("scrub",)),
     "verify": ((), ("verify",)),
+    "trim": ((), ("trim",)),
+    "load": ((), ("copy_space",)),
+    "backup": ((), ("back_up",)),
 }
-#: The methods of connections that run a write; the verb is among their arguments.
-VERBS = ("write", "share")
+#: What runs a write; the verb is among its arguments.
+VERBS = ("write", "share", "checked")
 #: Points that only a new file passes.
 NEW = ("migrate:statement",)
-#: What test_kill_at_points.py goes through.
-ELSEWHERE = (*killing.COMMIT, *killing.PURGE, *killing.MIGRATE)
+#: What test_kill_at_points.py goes through, and the tests of loads and backups.
+ELSEWHERE = (
+    *(*killing.COMMIT, *killing.PURGE, *killing.TRIM, *killing.MIGRATE),
+    *(each for each in faults.POINTS if each.startswith(("load:", "load-end:", "backup:"))),
+)
 #: From these points on the work is done.
 DONE = (":after-commit", "scrub:")
 
@@ -61,9 +67,13 @@ def in_the_code() -> set[str]:
                     suffixes |= texts([given.right])
                 else:
                     points |= texts([given])
-            elif isinstance(node.func, ast.Attribute) and node.func.attr in VERBS and path.parent.name == "sqlite":
+            elif path.parent.name == "sqlite" and name_of(node.func) in VERBS:
                 verbs |= texts(node.args)
     return points | {verb + suffix for verb in verbs for suffix in suffixes}
+
+
+def name_of(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
 
 
 def texts(nodes: list[ast.expr]) -> set[str]:

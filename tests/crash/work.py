@@ -100,6 +100,18 @@ def verify(path: str) -> None:
         store.verify()
 
 
+def copy_space(path: str) -> None:
+    """Load what one space holds into another one."""
+    with opened(path) as store:
+        store.load("copied", enumerate(store.export(SPACE)))
+
+
+def back_up(path: str) -> None:
+    """Copy the file while it is open."""
+    with opened(path) as store:
+        store.backup(f"{path}.backup", overwrite=True)
+
+
 def create(path: str) -> None:
     """Make a new store."""
     opened(path).close()
