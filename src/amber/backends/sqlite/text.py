@@ -48,7 +48,9 @@ def pack(space: int, derived: Derived) -> tuple[str, bytes]:
     """Give the distinct prefixed tokens of a document as one text, and their counts."""
     terms: Mapping[str, int] = derived.terms or {}
     prefix = f"{space:x}."
-    return " ".join([prefix + term for term in terms]), bytes(terms.values())
+    # one join is faster than a prefixed text for each term
+    tokens = prefix + f" {prefix}".join(terms) if terms else ""
+    return tokens, bytes(terms.values())
 
 
 def withdraw(cursor: sqlite3.Cursor, space: int, collection: str, key: str) -> int:
