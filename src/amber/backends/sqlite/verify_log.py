@@ -46,11 +46,13 @@ def check_images(
     for (name, key), changes in groupby(_changes(cursor, space), lambda change: (change.collection, change.key)):
         collection = collections.get(name)
         if collection is not None:
-            known, last = _follow(collection, key, changes, empty, report)
+            known, last, position = _follow(collection, key, changes, empty, report)
             # after a put the document was compared with its image already
             if known is not None and last == "add":
                 record = load(name, key)
-                if record is not None and _kept(collection, known) != _kept(collection, record.body):
+                # a later revision was made by an entry that is lost
+                later = record is not None and record.revision > position and bisect(empty, position) < len(empty)
+                if record is not None and not later and _kept(collection, known) != _kept(collection, record.body):
                     report("log", name, key, f"{key} is not what the changes of the log make of it.")
 
 
@@ -72,8 +74,8 @@ def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
 
 def _follow(
     collection: Collection, key: str, changes: Iterator[_Change], empty: Sequence[int], report: Report
-) -> tuple[Body | None, str]:
-    """Give what a document is after its changes, as far as the log tells, and the kind of the last one."""
+) -> tuple[Body | None, str, int]:
+    """Give what a document is after its changes, as far as the log tells, and kind and position of the last one."""
     known: Body | None = None
     last, kind = 0, ""
     for change in changes:
@@ -95,7 +97,7 @@ def _follow(
             known = _added(known, deltas)
         else:
             known = after if change.kind == "put" else None
-    return known, kind
+    return known, kind, last
 
 
 def _added(body: Body | None, deltas: Any) -> Body | None:
