@@ -148,21 +148,25 @@ def picture(results: dict[str, Any], path: Path) -> bool:
     rows = results["by_budget"]
     budgets = [row["budget"] for row in rows]
 
+    def ticks(axis: Any) -> None:
+        axis.set_xscale("log")
+        axis.set_xticks(budgets, [f"{budget:,}" for budget in budgets], fontsize=8)
+        axis.minorticks_off()
+        axis.set_xlabel("postings budget")
+
     def latency(axis: Any) -> None:
         axis.plot(budgets, [row["cpu_p50_ms"] for row in rows], marker="o", label="plan, p50")
         axis.plot(budgets, [row["cpu_p95_ms"] for row in rows], marker="o", label="plan, p95")
         axis.axhline(results["index"]["cpu_p50_ms"], color="green", linestyle="--", label="index in memory, p50")
-        axis.set_xscale("log")
-        axis.set_xlabel("postings budget")
+        ticks(axis)
         axis.set_ylabel("CPU ms")
         axis.legend(fontsize=8)
 
     def near(axis: Any) -> None:
         axis.plot(budgets, [row["agreement"] for row in rows], marker="o")
         axis.axhline(0.9, color="grey", linestyle=":", label="bound")
-        axis.set_xscale("log")
+        ticks(axis)
         axis.set_ylim(0.5, 1.01)
-        axis.set_xlabel("postings budget")
         axis.legend(fontsize=8)
 
     title = f"Search over {results['messages']:,} messages, {results['questions']} questions"
