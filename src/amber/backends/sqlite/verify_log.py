@@ -46,11 +46,16 @@ def check_images(
     for (name, key), changes in groupby(_changes(cursor, space), lambda change: (change.collection, change.key)):
         collection = collections.get(name)
         if collection is not None:
-            known, last = _follow(collection, key, changes, empty, report)
+            known, kind, last = _follow(collection, key, changes, empty, report)
             # after a put the document was compared with its image already
-            if known is not None and last == "add":
+            if known is not None and kind == "add":
                 record = load(name, key)
-                if record is not None and _kept(collection, known) != _kept(collection, record.body):
+                # one of another revision was changed in an entry that was lost, or is reported for that
+                if (
+                    record is not None
+                    and record.revision == last
+                    and _kept(collection, known) != _kept(collection, record.body)
+                ):
                     report("log", name, key, f"{key} is not what the changes of the log make of it.")
 
 
@@ -72,8 +77,8 @@ def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
 
 def _follow(
     collection: Collection, key: str, changes: Iterator[_Change], empty: Sequence[int], report: Report
-) -> tuple[Body | None, str]:
-    """Give what a document is after its changes, as far as the log tells, and the kind of the last one."""
+) -> tuple[Body | None, str, int]:
+    """Give what a document is after its changes, as far as the log tells, and the kind and position of the last."""
     known: Body | None = None
     last, kind = 0, ""
     for change in changes:
@@ -95,7 +100,7 @@ def _follow(
             known = _added(known, deltas)
         else:
             known = after if change.kind == "put" else None
-    return known, kind
+    return known, kind, last
 
 
 def _added(body: Body | None, deltas: Any) -> Body | None:
