@@ -46,13 +46,16 @@ def check_images(
     for (name, key), changes in groupby(_changes(cursor, space), lambda change: (change.collection, change.key)):
         collection = collections.get(name)
         if collection is not None:
-            known, last, position = _follow(collection, key, changes, empty, report)
+            known, kind, last = _follow(collection, key, changes, empty, report)
             # after a put the document was compared with its image already
-            if known is not None and last == "add":
+            if known is not None and kind == "add":
                 record = load(name, key)
-                # a later revision was made by an entry that is lost
-                later = record is not None and record.revision > position and bisect(empty, position) < len(empty)
-                if record is not None and not later and _kept(collection, known) != _kept(collection, record.body):
+                # one of another revision was changed in an entry that was lost, or is reported for that
+                if (
+                    record is not None
+                    and record.revision == last
+                    and _kept(collection, known) != _kept(collection, record.body)
+                ):
                     report("log", name, key, f"{key} is not what the changes of the log make of it.")
 
 
@@ -75,7 +78,7 @@ def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
 def _follow(
     collection: Collection, key: str, changes: Iterator[_Change], empty: Sequence[int], report: Report
 ) -> tuple[Body | None, str, int]:
-    """Give what a document is after its changes, as far as the log tells, and kind and position of the last one."""
+    """Give what a document is after its changes, as far as the log tells, and the kind and position of the last."""
     known: Body | None = None
     last, kind = 0, ""
     for change in changes:
