@@ -12,6 +12,7 @@ from tests.faces import async_face, async_open
 from amber.memory import Memory, View, open_store
 from amber.model.ids import make_id
 from amber.model.times import from_micros
+from amber.services.exact import ExactIndex
 from amber.services.unit import Context, IdMaker
 
 #: 14 November 2023, 22:13:20 UTC.
@@ -86,7 +87,8 @@ def opener(target: str, clock: Callable[[], int], face: Callable[[Memory], Memor
 
     def make(space: str = "acme", actor: str | None = "tester", **given: Any) -> Memory:
         ticks = given.pop("clock", clock)
-        context = Context(store, space, ticks, given.pop("new_id", None) or IdMaker(ticks), actor=actor, **given)
+        ids = given.pop("new_id", None) or IdMaker(ticks)
+        context = Context(store, space, ticks, ids, actor=actor, exact=ExactIndex(store, space), **given)
         return face(Memory(store, context))
 
     return make

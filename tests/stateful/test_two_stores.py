@@ -303,6 +303,7 @@ class TwoStores(RuleBasedStateMachine):
                 Clause,
                 st.lists(st.sampled_from(["one", "two", "c++", "日本", "none"]), min_size=1, max_size=2).map(tuple),
                 st.integers(1, 3),
+                st.lists(st.sampled_from(["one", "two", "日本", "none"]), max_size=2).map(tuple),
             ),
             max_size=3,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from itertools import combinations, product
+from itertools import combinations
 from typing import NamedTuple
 
 from amber.search.query import Term
@@ -12,8 +12,8 @@ from amber.store.contract import Clause
 
 DEFAULT_BUDGET = 500
 """Postings read per question for single terms."""
-MAX_PAIRS = 6
-"""Pairs of terms looked for, of each kind."""
+MAX_PAIRS = 4
+"""Pairs of common terms looked for, and common terms looked for beside single ones."""
 _SCALE = 1_000
 """Weights become whole numbers for the store at this scale."""
 
@@ -53,14 +53,15 @@ def weigh(terms: Iterable[Term], frequency: Mapping[str, int], documents: int) -
 
 
 def make_plan(terms: Iterable[WeighedTerm], budget: int = DEFAULT_BUDGET, pairs: int = MAX_PAIRS) -> Plan:
-    """Return what to read: single terms, rarest first, as long as their postings stay within ``budget``. Of the common
-    terms that are left, documents that have two of them; and the weight that one of them adds to a single term, so
-    that of the many documents with that term those come first that have more.
+    """Return what to read: single terms, rarest first, as long as their postings stay within ``budget``; of the common
+    terms that are left, documents that have two of them, and those that have one beside a single term, so that of the
+    many documents with that term those come first that have more.
 
     The rarest term is always read, even when it alone costs more. Equally rare terms come by weight, then by token, so
     that equal questions have equal plans.
 
-    :param pairs: how many pairs of common terms at most, and how many of a single and a common one.
+    :param pairs: how many pairs of common terms at most, and how many common terms are looked for beside single ones;
+        the weightiest are taken.
     """
     order = sorted(terms, key=lambda term: (term.frequency, -term.weight, term.token))
     read = 0
@@ -70,12 +71,13 @@ def make_plan(terms: Iterable[WeighedTerm], budget: int = DEFAULT_BUDGET, pairs:
         if read and spent > budget:
             break
         read += 1
-    rare, common = order[:read], order[read:]
-    clauses = [Clause((term.token,), _whole(term.weight)) for term in rare]
+    single, common = order[:read], order[read:]
+    clauses = [Clause((term.token,), _whole(term.weight)) for term in single]
     both = sorted(combinations(common, 2), key=lambda pair: -pair[0].weight - pair[1].weight)
     clauses += [Clause((one.token, two.token), _whole(one.weight + two.weight)) for one, two in both[:pairs]]
-    more = sorted(product(rare, common), key=lambda pair: -pair[1].weight)
-    clauses += [Clause((one.token, two.token), _whole(two.weight)) for one, two in more[:pairs]]
+    beside = sorted(common, key=lambda term: -term.weight)
+    among = tuple(term.token for term in single)
+    clauses += [Clause((term.token,), _whole(term.weight), among) for term in beside[:pairs]]
     return Plan(tuple(clauses), not common)
 
 

@@ -33,7 +33,7 @@ __all__ = ["Hit", "recall"]
 MAX_QUESTION = 4_000
 #: Candidates of a plan that are ranked, and documents that are asked of the index beyond those to show: facts may turn
 #: out not to be current.
-_CANDIDATES, _SPARE = 150, 10
+_CANDIDATES, _SPARE = 150, 5
 _COLLECTIONS: dict[str, Collection] = {"fact": FACTS, "message": MESSAGES}
 
 

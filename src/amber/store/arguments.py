@@ -154,7 +154,7 @@ def check_candidates(clauses: Sequence[Clause], filter: SearchFilter, also: Sequ
         check_int("weight", clause.weight)
         if not clause.words:
             raise BadInput("A clause needs a word.", clause=clause)
-    words = [*also, *(word for clause in clauses for word in clause.words)]
+    words = [*also, *(word for clause in clauses for word in (*clause.words, *clause.among))]
     for text in (*words, *filter.collections, filter.sender, filter.project, filter.session, filter.type):
         if text is not None:
             check_key(text)

@@ -176,10 +176,12 @@ class TextStats(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """Words that a document must all hold to get this weight: a whole number, so that sums are the same everywhere."""
+    """What a document must hold to get this weight: all of the words, and at least one of ``among`` where some are
+    given. The weight is a whole number, so that sums are the same everywhere."""
 
     words: tuple[str, ...]
     weight: int
+    among: tuple[str, ...] = ()
 
 
 class Candidate(NamedTuple):

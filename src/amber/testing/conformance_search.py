@@ -133,6 +133,23 @@ class SearchConformance(Conformance):
             "a",
         ]
 
+    def test_at_least_one_of_some_is_needed(self, hand: Hand) -> None:
+        hand.put("a", text="x r")
+        hand.put("b", text="x s r")
+        hand.put("c", text="x")
+        hand.put("d", text="r s")
+        clauses = [Clause(("r",), 10), Clause(("x",), 3, ("r", "s")), Clause(("x", "r"), 100, ("none", "s"))]
+        found = hand.store.candidates(SPACE, clauses, SearchFilter())
+        assert [(each.key, dict(each.counts)) for each in found] == [
+            ("b", {"x": 1, "r": 1, "s": 1}),
+            ("a", {"x": 1, "r": 1}),
+            ("d", {"r": 1, "s": 1}),
+        ]
+        for among in (("none",), ("", "one two", "\0"), ("r\0",)):
+            assert hand.store.candidates(SPACE, [Clause(("x",), 3, among)], SearchFilter()) == []
+        (one,) = hand.store.candidates(SPACE, [Clause(("x",), 3, ("", "s"))], SearchFilter())
+        assert one.key == "b"
+
     def test_other_words_are_counted_and_find_nothing(self, hand: Hand) -> None:
         hand.put("a", text="x y y")
         hand.put("b", text="y z")

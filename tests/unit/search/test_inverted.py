@@ -101,7 +101,7 @@ TERMS = st.lists(
     max_size=7,
     unique_by=lambda term: term.token,
 )
-FACETS: dict[str, st.SearchStrategy[Any]] = {
+FACETS: dict[str, Any] = {
     "collections": st.sampled_from([("facts",), ("messages", "facts"), ("nothing",)]),
     "sender": st.sampled_from(["ana", "none"]),
     "project": st.sampled_from(["a", "a/b", "", "a/"]),

@@ -27,7 +27,10 @@ def candidates(
     words = check_candidates(clauses, filter, also, limit)
     sums: dict[Place, int] = defaultdict(int)
     for clause in clauses:
-        for place in set.intersection(*(set(space.postings.get(word, ())) for word in clause.words)):
+        places = set.intersection(*(set(space.postings.get(word, ())) for word in clause.words))
+        if clause.among:
+            places &= set().union(*(space.postings.get(word, ()) for word in clause.among))
+        for place in places:
             sums[place] += clause.weight
     rows = []
     for (collection, key), total in sums.items():

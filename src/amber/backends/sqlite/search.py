@@ -23,10 +23,12 @@ def stats(execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
     """Give the figures that ranking needs."""
     row = execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
     documents, tokens = row if row is not None else (0, 0)
-    frequency = {}
-    for term in terms:
-        found = execute("SELECT doc FROM amber_vocabulary WHERE term = ?", (f"{space:x}.{term}",)).fetchone()
-        frequency[term] = found[0] if found is not None else 0
+    frequency = dict.fromkeys(terms, 0)
+    prefix = f"{space:x}."
+    asked = orjson.dumps([prefix + term for term in frequency if not _BETWEEN.search(term)]).decode()
+    sql = "SELECT v.term, v.doc FROM json_each(?) n CROSS JOIN amber_vocabulary v ON v.term = n.value"
+    for term, count in execute(sql, (asked,)):
+        frequency[term[len(prefix) :]] = count
     return TextStats(documents, tokens / documents if documents else 0.0, frequency)
 
 
@@ -48,9 +50,9 @@ def candidates(
         sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
     sums: dict[int, int] = {}
     for clause in clauses:
-        if any(_BETWEEN.search(word) for word in clause.words):
+        match = _match(space, clause)
+        if match is None:
             continue
-        match = " AND ".join(quoted(space, word) for word in clause.words)
         weight, known = clause.weight, sums.get
         for (number,) in execute(sql, (match, *values)):
             sums[number] = known(number, 0) + weight
@@ -79,6 +81,17 @@ def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
         parts.append(f"d.collection IN ({', '.join('?' * len(filter.collections))})")
         values += filter.collections
     return " AND ".join(parts), values
+
+
+def _match(space: int, clause: Clause) -> str | None:
+    """Write a clause as FTS5 asks for it; None when no document can fulfil it."""
+    if any(_BETWEEN.search(word) for word in clause.words):
+        return None
+    match = " AND ".join(quoted(space, word) for word in clause.words)
+    if not clause.among:
+        return match
+    among = [quoted(space, word) for word in clause.among if not _BETWEEN.search(word)]
+    return f"{match} AND ({' OR '.join(among)})" if among else None
 
 
 def quoted(space: int, term: str) -> str:
