@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.services.stage import SteppingClock, target_of
 from tests.unit.search.test_inverted import scored, texts_in
 
 from amber import Memory
-from amber.errors import BadInput, Closed
+from amber.errors import BadInput, Closed, Conflict, NotFound
 from amber.memory import open_store
 from amber.search.query import query_terms
 from amber.services import exact
@@ -154,24 +155,26 @@ def test_it_follows_every_kind_of_write(
                 index._asked = exact.FREE
                 index.work(0.0, 1)
             facts = [*memory.facts.iter()]
-            if step == "put":
-                memory.facts.put(" ".join(what) or "-", sender=more)
-            elif step == "keyed":
-                memory.facts.put({"text": " ".join(what)}, key=more, sender="ana")
-            elif step == "many":
-                with memory.transaction() as tx:
-                    for n in range(more):
-                        tx.facts.put(f"{' '.join(what)} {n}", sender="ana")
-            elif step == "forget":
-                memory.forget(sender=what)
-            elif step == "undo" and memory.history.position():
-                memory.history.undo(last=what)
-            elif facts and step == "delete":
-                memory.facts.delete(facts[what % len(facts)])
-            elif facts and step == "patch" and isinstance(facts[what % len(facts)].value, dict):
-                memory.facts.patch(facts[what % len(facts)], {"text": more})
-            elif facts and step == "purge":
-                store.purge("acme", Selection("facts", (facts[what % len(facts)].id,)), now=1)
+            # what is refused (nothing is left to undo, somebody else says the same) changes nothing
+            with suppress(Conflict, NotFound):
+                if step == "put":
+                    memory.facts.put(" ".join(what) or "-", sender=more)
+                elif step == "keyed":
+                    memory.facts.put({"text": " ".join(what)}, key=more, sender="ana")
+                elif step == "many":
+                    with memory.transaction() as tx:
+                        for n in range(more):
+                            tx.facts.put(f"{' '.join(what)} {n}", sender="ana")
+                elif step == "forget":
+                    memory.forget(sender=what)
+                elif step == "undo" and memory.history.position():
+                    memory.history.undo(last=what)
+                elif facts and step == "delete":
+                    memory.facts.delete(facts[what % len(facts)])
+                elif facts and step == "patch" and isinstance(facts[what % len(facts)].value, dict):
+                    memory.facts.patch(facts[what % len(facts)], {"text": more})
+                elif facts and step == "purge":
+                    store.purge("acme", Selection("facts", (facts[what % len(facts)].id,)), now=1)
         assert index.complete()
         for question in ("zebra giraffe tea", "東京 C++", "ran main.py 7"):
             for filter in (ALL, SearchFilter(sender="ana")):
