@@ -386,7 +386,7 @@ def test_it_is_of_one_moment(full: Memory, make: Make, tmp_path: Path) -> None:
     def write() -> None:
         number = 0
         try:
-            while not stop.is_set():
+            while not stop.is_set() and number < 5_000:
                 full.facts.put(f"later {number}", key="k1", sender="ana")
                 number += 1
         except Exception as error:

@@ -28,6 +28,10 @@ from amber.store.retry import again
 T = TypeVar("T")
 Clock = Callable[[], int]
 _SPARE_BITS = 8 * RANDOM_BYTES - RANDOM_BITS
+#: Ids that one draw of random bytes is enough for. Each draw lets go of the interpreter for a moment too short for
+#: another thread to wake up in, after which that one waits anew: drawn for every id, a busy writer held others out for
+#: seconds.
+_IDS_IN_DRAW = 512
 
 
 def system_clock() -> int:
@@ -44,6 +48,7 @@ class IdMaker:
 
     def __init__(self, clock: Clock, floor: Clock | None = None) -> None:
         self._clock, self._floor, self.last, self._lock = clock, floor, 0, threading.Lock()
+        self._drawn, self._used, self._pid = b"", 0, 0
 
     def __call__(self) -> str:
         if self._floor is not None:
@@ -51,7 +56,13 @@ class IdMaker:
             self._floor = None
         with self._lock:
             self.last = last = max(min(self._clock(), LATEST_ID), self.last + 1)
-        return make_id(last, int.from_bytes(os.urandom(RANDOM_BYTES), "big") >> _SPARE_BITS)
+            start = self._used
+            if start == len(self._drawn) or self._pid != os.getpid():
+                # a forked child draws its own
+                self._drawn, start, self._pid = os.urandom(RANDOM_BYTES * _IDS_IN_DRAW), 0, os.getpid()
+            self._used = end = start + RANDOM_BYTES
+            drawn = self._drawn[start:end]
+        return make_id(last, int.from_bytes(drawn, "big") >> _SPARE_BITS)
 
     def at_least(self, micros: int) -> None:
         """Let all ids to come be later than a time: that of the log, when the clock is behind it."""

@@ -1,15 +1,15 @@
-"""DictStore: the contract over ``Space`` objects, one lock for all."""
+"""DictStore: the contract over ``Space`` objects, one lock for all, in turn."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from amber.backends.dict import move, purge, read, text, trim, write
 from amber.backends.dict.space import Space
+from amber.backends.dict.turns import Turns
 from amber.backends.dict.verify import find_problems
 from amber.errors import Closed, Unsupported
 from amber.model.batch import MAX_WRITES, Batch, Expectation
@@ -63,7 +63,7 @@ class DictStore:
     def __init__(self, collections: Iterable[Collection], *, analyze: Analyze) -> None:
         self.collections: Mapping[str, Collection] = {declared.name: declared for declared in collections}
         self._analyze = analyze
-        self._lock = RLock()
+        self._lock = Turns()
         self._spaces: dict[str, Space] = {}
         self._pid = os.getpid()
         self._closed = False
