@@ -50,7 +50,7 @@ class Amber:
 @pytest.fixture
 def amber(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Amber]:
     """Give a command line with a new memory, in Lisbon, in a folder of its own."""
-    for name in ("AMBER_SPACE", "AMBER_ACTOR", "AMBER_TRACEBACK", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+    for name in ("AMBER_SPACE", "AMBER_ACTOR", "AMBER_TRACEBACK", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AMBER_DB", str(tmp_path / "memory.db"))
     monkeypatch.setenv("HOME", str(tmp_path))
