@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from amber import Memory
+from amber.backends.sqlite.text import PENDING
 from amber.model.batch import Append, Batch
 from amber.model.fact import FACTS, Fact, digest_of, subject_of
-from amber.model.where import scalar
 from benchmarks.figures import draw, machine, record, spread, timed
 
 Rows = list[tuple[str, Any]]
@@ -38,15 +38,13 @@ WORDS = (
 #: The tables that a new fact enters, in the order of the commit, and how its rows are found.
 TABLES = {
     "amber_facts": "SELECT * FROM amber_facts WHERE space = 1 AND key = :key",
-    "amber_field": "SELECT * FROM amber_field WHERE space = 1 AND collection = 'facts' AND path = 'payload'"
-    " AND value = :value AND key = :key",
     "amber_doc": "SELECT * FROM amber_doc WHERE space = 1 AND collection = 'facts' AND key = :key",
-    "amber_text": "SELECT * FROM amber_text WHERE id = :id",
     "amber_log": "SELECT * FROM amber_log WHERE space = 1 AND position = :position",
     "amber_change": "SELECT * FROM amber_change WHERE space = 1 AND position = :position",
 }
-NUMBER = "SELECT id FROM amber_doc WHERE space = 1 AND collection = 'facts' AND key = ?"
-SEARCH = "INSERT INTO amber_search (rowid, tokens) VALUES (?, ?)"
+#: Amber enters the postings of this many documents at once, and so does the floor.
+FOLD = "INSERT INTO amber_search (rowid, tokens, fields) SELECT id, tokens, fields FROM amber_doc WHERE id > ?"
+FOLDED = "UPDATE amber_meta SET value = ? WHERE name = 'folded'"
 SPACE = "UPDATE amber_space SET position = ?, last_at = ?, documents = documents + 1, tokens = tokens + ? WHERE n = 1"
 READ = "SELECT key, created, revision, body FROM amber_facts WHERE space = ? AND key = ?"
 
@@ -89,6 +87,7 @@ class Floor:
         self.source.backup(self.raw)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON", "foreign_keys = OFF"):
             self.raw.execute(f"PRAGMA {pragma}")
+        self.folded = self.raw.execute("SELECT value FROM amber_meta WHERE name = 'folded'").fetchone()[0]
         self.inserts = {}
         for name in TABLES:
             width = len(self.raw.execute(f"PRAGMA table_info({name})").fetchall())
@@ -96,17 +95,17 @@ class Floor:
 
     def rows(self, fact: Fact) -> Rows:
         """Give what the commit of a new fact wrote, by statement."""
-        number = self.source.execute(NUMBER, (fact.id,)).fetchone()[0]
-        names = {"key": fact.id, "position": fact.position, "id": number, "value": scalar(fact.value)}
+        names = {"key": fact.id, "position": fact.position}
         written: Rows = []
         found = {table: self.source.execute(sql, names).fetchall() for table, sql in TABLES.items()}
         if not all(found.values()):
             raise AssertionError(f"A commit wrote nothing to {[name for name, each in found.items() if not each]}.")
         for table, rows in found.items():
             written += [(self.inserts[table], row) for row in rows]
-            if table == "amber_text":
-                written += [(SEARCH, row[:2]) for row in rows]
-        length = found["amber_doc"][0][5]
+        number, length = found["amber_doc"][0][0], found["amber_doc"][0][5]
+        if number - self.folded >= PENDING:
+            written += [(FOLD, (self.folded,)), (FOLDED, (number,))]
+            self.folded = number
         written.append((SPACE, (fact.position, found["amber_log"][0][3], length)))
         return written
 

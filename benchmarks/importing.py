@@ -36,8 +36,6 @@ FAST, SMALL = 15.0, 150.0
 TABLES = {
     "amber_messages": "SELECT * FROM amber_messages WHERE created = ?",
     "amber_doc": "SELECT * FROM amber_doc WHERE collection = 'messages' AND position = ?",
-    "amber_text": """SELECT t.* FROM amber_text t JOIN amber_doc d ON d.id = t.id
-                     WHERE d.collection = 'messages' AND d.position = ?""",
     "amber_log": "SELECT * FROM amber_log WHERE position = ?",
     "amber_change": "SELECT * FROM amber_change WHERE position = ?",
     "amber_sessions": "SELECT * FROM amber_sessions WHERE created = ?",
@@ -90,9 +88,9 @@ def insert(target: Path, commits: list[list[tuple[str, list[Any]]]]) -> None:
         for table, each in tables:
             if each:
                 connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(each[0]))})", each)
-            if table == "amber_text":
-                postings = [row[:2] for row in each]
-                connection.executemany("INSERT INTO amber_search (rowid, tokens) VALUES (?, ?)", postings)
+            if table == "amber_doc":
+                postings = [(row[0], *row[11:14:2]) for row in each]
+                connection.executemany("INSERT INTO amber_search (rowid, tokens, fields) VALUES (?, ?, ?)", postings)
         connection.execute("COMMIT")
     connection.close()
 

@@ -9,24 +9,28 @@ from tests.backends.conftest import Open, closing_connection
 
 from amber.backends.sqlite import SQLiteStore
 from amber.model import batch as b
+from amber.store.contract import Clause, SearchFilter
 from amber.testing.samples import SPACE, Hand
 
 #: SQL that does damage -> the kind of problem, and the document, that verify must name.
 DAMAGE: dict[str, tuple[str, str, str | None]] = {
-    "a text row is gone": ("DELETE FROM amber_text WHERE id = 1", "postings", "a"),
+    "a text is gone": ("UPDATE amber_doc SET tokens = NULL, counts = NULL WHERE key = 'a'", "postings", "a"),
     "a search row is gone": ("DELETE FROM amber_doc WHERE key = 'a'", "postings", "a"),
     "a search row too many": (
         "INSERT INTO amber_doc (space, collection, key, position, length, at) VALUES (1, 'facts', 'ghost', 1, 1, 0)",
-        "postings",
-        None,
+        "fields",
+        "ghost",
     ),
     "the postings of one text are gone": (
-        "INSERT INTO amber_search (amber_search, rowid, tokens) SELECT 'delete', id, tokens FROM amber_text WHERE id = 1",
+        (
+            "INSERT INTO amber_search (amber_search, rowid, tokens, fields)"
+            " SELECT 'delete', id, tokens, fields FROM amber_doc WHERE id = 1"
+        ),
         "postings",
         None,
     ),
     "postings of other words": ("INSERT INTO amber_search (rowid, tokens) VALUES (77, '1.ghost')", "postings", None),
-    "other counts": ("UPDATE amber_text SET counts = x'0909' WHERE id = 1", "postings", "a"),
+    "other counts": ("UPDATE amber_doc SET counts = x'0909' WHERE id = 1", "postings", "a"),
     "another length": ("UPDATE amber_doc SET length = 9 WHERE key = 'a'", "postings", "a"),
     "another facet": ("UPDATE amber_doc SET sender = 'eve' WHERE key = 'a'", "postings", "a"),
     "another time": ("UPDATE amber_doc SET at = at + 1 WHERE key = 'a'", "postings", "a"),
@@ -42,17 +46,9 @@ DAMAGE: dict[str, tuple[str, str, str | None]] = {
         "index",
         None,
     ),
-    "a field row is gone": ("DELETE FROM amber_field WHERE key = 'a'", "fields", "a"),
-    "a field row of another value": (
-        "UPDATE amber_field SET value = 'd9' WHERE key = 'a' AND path = 'payload.x'",
-        "fields",
-        "a",
-    ),
-    "a field row too many": (
-        "INSERT INTO amber_field VALUES (1, 'facts', 'payload.x', 'd9', 't', 'ghost')",
-        "fields",
-        None,
-    ),
+    "the field entries are gone": ("UPDATE amber_doc SET fields = NULL WHERE key = 'a'", "fields", "a"),
+    "field entries of another value": ("UPDATE amber_doc SET fields = ' 1=0 ' WHERE key = 'a'", "fields", "a"),
+    "postings of another field": ("INSERT INTO amber_search (rowid, fields) VALUES (1, '1=ab')", "postings", None),
     "a unique row is gone": ("DELETE FROM amber_unique WHERE key = 'a'", "unique", "a"),
     "a unique row too many": (
         "INSERT INTO amber_unique VALUES (1, 'facts/handle', 'sghost', 'ghost')",
@@ -102,8 +98,9 @@ DAMAGE: dict[str, tuple[str, str, str | None]] = {
 
 
 @pytest.fixture
-def filled(path: Path, open_store: Open) -> SQLiteStore:
-    """Give a store with something of everything."""
+def filled(path: Path, open_store: Open, monkeypatch: pytest.MonkeyPatch) -> SQLiteStore:
+    """Give a store with something of everything, whose postings do not wait."""
+    monkeypatch.setattr("amber.backends.sqlite.text.PENDING", 1)
     store = open_store()
     hand = Hand(store)
     hand.put("t", "kinds", unique=[[["payload", "x"]]])
@@ -132,6 +129,52 @@ def test_damage_is_found(path: Path, filled: SQLiteStore, case: str) -> None:
         assert kind in {problem.kind for problem in problems}
         assert key in {problem.key for problem in problems if problem.kind == kind}
         assert all(problem.detail for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [
+        ("UPDATE amber_doc SET tokens = '1.other', counts = x'01' WHERE key = 'k4'", "k4"),
+        ("DELETE FROM amber_doc WHERE key = 'k4'", "k4"),
+        ("UPDATE amber_meta SET value = value + 1 WHERE name = 'folded'", None),
+        ("UPDATE amber_meta SET value = value - 1 WHERE name = 'folded'", None),
+        ("DELETE FROM amber_meta WHERE name = 'folded'", None),
+    ],
+)
+def test_damage_to_postings_that_wait(
+    path: Path, open_store: Open, monkeypatch: pytest.MonkeyPatch, sql: str, key: str | None
+) -> None:
+    monkeypatch.setattr("amber.backends.sqlite.text.PENDING", 3)
+    store = open_store()
+    hand = Hand(store)
+    for number in range(5):
+        hand.put(f"k{number}", text=f"word{number}")
+    assert store.verify() == []
+    with closing_connection(path) as connection:
+        connection.execute(sql)
+        connection.commit()
+    assert key in {problem.key for problem in store.verify() if problem.kind == "postings"}
+
+
+def test_a_document_gets_the_row_of_one_that_went(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite gives a number anew once it was the last; whatever waited or not before, the new row is found."""
+    monkeypatch.setattr("amber.backends.sqlite.text.PENDING", 4)
+    for waiting in range(5):
+        store = open_store()
+        hand = Hand(store, space=f"s{waiting}")
+        for number in range(4 + waiting):
+            hand.put(f"k{number}", text="before")
+        for number in reversed(range(4 + waiting)):
+            hand.delete(f"k{number}")
+            assert store.verify() == []
+        for number in range(6):
+            hand.put(f"n{number}", text="after")
+            found = store.candidates(hand.space, [Clause(("after",), 1)], SearchFilter())
+            assert {each.key for each in found} == {f"n{n}" for n in range(number + 1)}
+            assert store.candidates(hand.space, [Clause(("before",), 1)], SearchFilter()) == []
+        assert store.verify() == []
+        for number in range(6):
+            hand.delete(f"n{number}")
 
 
 def test_damage_to_a_page_is_found(path: Path, filled: SQLiteStore, open_store: Open) -> None:

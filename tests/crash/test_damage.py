@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from tests.services.test_import import claude_session, write
 
 from amber.errors import Corrupt, NotFound, SchemaMismatch, Unavailable
 from amber.memory import Memory
+from amber.model.fact import FACTS
 
 #: Damaged copies that one run looks at; a file of its own for each batch.
 COPIES = 60
@@ -137,6 +141,38 @@ def test_verify_names_a_document_whose_body_lost_a_member(original: Path, tmp_pa
         assert writer.execute(sql, (fact.id,)).rowcount == 1
         problems = memory.verify()
         assert fact.id in {problem.key for problem in problems}
+
+
+def _members(path: Path) -> list[str]:
+    with Memory.open(path) as memory:
+        return sorted(memory.facts.get(sender="ana", key="k1").body)
+
+
+def test_a_member_that_is_gone_is_a_typed_error_everywhere(original: Path, tmp_path: Path) -> None:
+    """Of the body of a fact in the file, and of its images in the log."""
+    members = _members(original)
+    assert {*members} == FACTS.members
+    for member, table, column in product(members, ("amber_facts", "amber_change"), ("body", "before", "after")):
+        if (table == "amber_facts") != (column == "body"):
+            continue
+        path = tmp_path / f"{member}-{column}.db"
+        shutil.copy(original, path)
+        sql = f"""UPDATE {table} SET {column} = replace({column}, '"{member}":', '"{member[:-1]}!":')"""
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute(sql).rowcount > 0
+            connection.commit()
+        with Memory.open(path) as memory:
+            look(memory)
+            ways: tuple[Callable[[], Any], ...] = (
+                lambda: memory.facts.put("new", sender="ana", key="k1"),
+                lambda: memory.facts.patch(memory.facts.get(sender="ana", key="k2"), {"n": 1}),
+                lambda: memory.facts.delete(memory.facts.get(sender="ana", key="k3")),
+                lambda: memory.history.undo(last=3),
+                lambda: [str(fact) for fact in memory.facts.iter()],
+            )
+            for way in ways:
+                _answer(way)
+            assert memory.verify()
 
 
 def test_a_truncated_file_is_reported(original: Path, tmp_path: Path) -> None:

@@ -179,6 +179,8 @@ class Collection:
     forgotten_by: tuple[ForgottenBy, ...] = ()
     forgotten_with: tuple[ForgottenWith, ...] = ()
     version: int = 1
+    #: what every body has: a stored one without it is damaged
+    members: frozenset[str] = frozenset()
     by_name: Mapping[str, Index] = field(init=False)
     columns: Mapping[str, Field] = field(init=False)
     #: the multi-valued field of each index that has one
@@ -215,6 +217,11 @@ class Collection:
     def count_columns(self, body: Body) -> dict[str, Any]:
         """Give the values of the counters that are declared as fields."""
         return {name: field.derive(body) for name, field in self.columns.items() if name in self.counters}
+
+    @property
+    def is_found(self) -> bool:
+        """Whether documents are found by the words of a text, or by the entries of their fields."""
+        return self.search is not None or self.field_index is not None
 
     @property
     def queue_name(self) -> str | None:

@@ -6,7 +6,6 @@ live facts never overlap, so there is one value for each moment. A fact without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -47,7 +46,10 @@ def fold(text: str) -> str:
 
 
 def _digest(*parts: Any) -> str:
-    text = canonical_list(parts)
+    return _hashed(canonical_list(parts))
+
+
+def _hashed(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -55,7 +57,9 @@ def digest_of(payload: Any) -> str:
     """Give the digest by which two payloads are the same: texts folded, everything else compared as JSON."""
     if isinstance(payload, str):
         return _digest("text", fold(payload))
-    return _digest("json", _composed(payload))
+    text = canonical_list(("json", payload))
+    # texts of ASCII alone are composed
+    return _hashed(text) if text.isascii() else _digest("json", _composed(payload))
 
 
 def _composed(value: Any) -> Any:
@@ -80,19 +84,25 @@ def subject_of(body: Body) -> str:
     return _digest("content", *scope, body["type"], body["digest"])
 
 
-def strings(value: Any) -> Iterable[str]:
+def strings(value: Any) -> list[str]:
     """Give the texts inside a JSON value, keys of objects included."""
-    if isinstance(value, str):
-        yield value
+    found: list[str] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[str]) -> None:
+    if type(value) is str:
+        found.append(value)
     elif isinstance(value, dict):
         for key, member in value.items():
-            yield key
-            yield from strings(member)
+            found.append(key)
+            _collect(member, found)
     elif isinstance(value, list):
         for item in value:
-            yield from strings(item)
+            _collect(item, found)
     elif value is not None and not isinstance(value, bool):
-        yield str(value)
+        found.append(str(value))
 
 
 def text_of(body: Body) -> str:
@@ -147,6 +157,10 @@ def _stray(body: Body) -> str | None:
     return session
 
 
+_MEMBERS = frozenset(
+    """payload key type sender project session ephemeral source trust derived_from valid_from valid_until expires_at
+    digest subject mentions superseded_by created_at updated_at last_seen deleted_at""".split()
+)
 FACTS = Collection(
     "facts",
     fields=(
@@ -184,6 +198,7 @@ FACTS = Collection(
     rules=Rules("types", key=lambda body: body["type"], binds=_binds, changes=_breaks, by="type"),
     touchable=frozenset({"last_seen"}),
     counters=frozenset({"mentions"}),
+    members=_MEMBERS,
     forgotten_by=(
         ForgottenBy("sender", "sender"),
         ForgottenBy("session", "session"),

@@ -17,6 +17,7 @@ LABELS = Collection(
     "labels",
     fields=(Field("position", "int"),),
     indexes=(Index("position", (), "position"),),
+    members=frozenset({"position", "at"}),
 )
 #: A text of these alone is meant as a number or time, even when it is none.
 _LIKE_A_TIME = re.compile(r"[\d\s:.,+\-/_TZW]*\d[\d\s:.,+\-/_TZW]*", re.IGNORECASE)

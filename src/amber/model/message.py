@@ -44,6 +44,7 @@ MESSAGES = Collection(
         facets=lambda body: Facets(body["sender"], body["project"], body["session"], body["kind"], body["at"] or 0),
     ),
     log="before",
+    members=frozenset("session seq role kind text sender project at zone model tool tokens live".split()),
     forgotten_by=(ForgottenBy("sender", "sender"), ForgottenBy("session", "session")),
     # what was answered to a person quotes that person: a session goes with all that was said in it
     forgotten_with=(ForgottenWith("sessions", "session"),),
@@ -63,6 +64,7 @@ SESSIONS = Collection(
     ),
     # how far the file was read: a file that holds nothing new changes nothing that is worth an entry
     touchable=frozenset({"read"}),
+    members=frozenset("format path parent agent project title sender started_at messages".split()),
     indexes=(
         Index("all", (), "started_at"),
         Index("project", ("projects",), "started_at", forget=True),

@@ -28,6 +28,8 @@ MAX_SCALAR = 160
 #: A document with more leaves than this is found through one overflow entry and a comparison of its body.
 MAX_FIELDS = 64
 OVERFLOW = "*"
+#: Values are compared to this depth.
+MAX_LEVELS = 200
 
 
 def parse_path(path: str | Sequence[str]) -> Path:
@@ -169,8 +171,8 @@ def _canonical(value: Any, depth: int) -> str:
         return "d" + (str(int(value)) if value.is_integer() else repr(value))
     if isinstance(value, str):
         return ("s" + value) if depth == 0 else "s" + encode_basestring(value)
-    if depth > 200:
-        raise BadInput("The value is nested deeper than 200 levels.")
+    if depth > MAX_LEVELS:
+        raise BadInput(f"The value is nested deeper than {MAX_LEVELS} levels.")
     if isinstance(value, (list, tuple)):
         return canonical_list(value, depth + 1)
     if isinstance(value, dict):
@@ -193,18 +195,35 @@ def field_entries(root: str, value: Any) -> list[tuple[str, str]]:
     if type(value) is not dict:
         return [(_root_text(root), scalar(value))] if value is not None else []
     entries: list[tuple[str, str]] = []
-    # paths are written as they are walked, and bounded when they are entered
-    pending: list[tuple[str, Any]] = [(_escaped(root), value)]
-    while pending:
-        path, current = pending.pop()
-        if current is None:
-            continue
-        entries.append((_bounded(path), scalar(current)))
-        if isinstance(current, dict):
-            pending += [(f"{path}.{_escaped(key)}", member) for key, member in current.items() if key]
-        if len(entries) + len(pending) > MAX_FIELDS:
-            return [(OVERFLOW, "")]
-    return entries
+    _enter(_escaped(root), value, entries, 0)
+    return entries if len(entries) <= MAX_FIELDS else [(OVERFLOW, "")]
+
+
+def _enter(path: str, value: dict[str, Any], entries: list[tuple[str, str]], depth: int) -> str:
+    """Add the entries of an object and of what lies in it; give it as ``canonical`` writes it inside another."""
+    # each member is written once: for its own entry, and for those of the objects around it
+    if not all(isinstance(key, str) for key in value):
+        raise BadInput("The keys of an object must be texts.", value=value)
+    if depth > MAX_LEVELS:
+        raise BadInput(f"The value is nested deeper than {MAX_LEVELS} levels.")
+    members = []
+    for key in sorted(value):
+        member = value[key]
+        if type(member) is str:
+            inside, alone = "s" + encode_basestring(member), "s" + member
+        elif type(member) is dict:
+            # what lies under an empty key has no path
+            below: list[tuple[str, str]] = entries if key and len(entries) <= MAX_FIELDS else []
+            inside = _enter(f"{path}.{_escaped(key)}", member, below, depth + 1)
+            alone = ""
+        else:
+            inside = alone = _canonical(member, depth + 1)
+        members.append(f"{encode_basestring(key)}:{inside}")
+        if alone and key and member is not None and len(entries) <= MAX_FIELDS:
+            entries.append((_bounded(f"{path}.{_escaped(key)}"), _bounded(alone)))
+    text = "{" + ",".join(members) + "}"
+    entries.append((_bounded(path), _bounded(text)))
+    return text
 
 
 @cache

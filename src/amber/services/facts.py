@@ -119,7 +119,7 @@ class Facts:
         members, unchanged, beside = placed(self._unit, body, now)
         if not dated:
             # what was read began before this moment, also when another thread put it after the first look at the clock
-            now = max(now, self._unit.now())
+            now = max(now, self._unit.ticks(), *(record.body["updated_at"] for record in members))
             body = {**body, **dict.fromkeys(("valid_from", "created_at", "updated_at", "last_seen"), now)}
         ids = [self._unit.new_id() for _ in range(len(members) + 1)]
         decision = life.decide_put(members, body, ids, now, dated=dated, ending=ending)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from amber.errors import BadInput, TooLarge
+from amber.errors import AmberError, BadInput, TooLarge
 from amber.model.fact import MAX_NESTING, MAX_PAYLOAD
-from amber.store.codec import encode
+from amber.store.codec import decode, encode
 
 #: A text that is within the bound however it is encoded.
 _SHORT = MAX_PAYLOAD // 8
@@ -32,6 +32,8 @@ def to_payload(value: Any) -> Any:
     """
     if type(value) is str and len(value) <= _SHORT:
         return clean_text(value)
+    if type(value) is dict and (plain := _plain(value)) is not None:
+        return plain
     if hasattr(value, "model_dump"):
         _check_dump(value.model_dump(), type(value).__name__)
         value = value.model_dump(mode="json")
@@ -42,6 +44,17 @@ def to_payload(value: Any) -> Any:
     if size > MAX_PAYLOAD:
         raise TooLarge(f"A fact of {size} bytes is larger than the bound of {MAX_PAYLOAD}.", bytes=size)
     return payload
+
+
+def _plain(value: dict[Any, Any]) -> Any:
+    """Give a copy of a small object that holds JSON alone; None for any other, which is looked at member by member."""
+    try:
+        text = encode(value)
+    except AmberError:
+        return None
+    if len(text) > _SHORT or text.count("[") + text.count("{") > MAX_NESTING:
+        return None
+    return decode(text)
 
 
 def _cleaned(value: Any, depth: int) -> Any:

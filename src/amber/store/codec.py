@@ -8,6 +8,7 @@ import orjson
 
 from amber.errors import BadInput, Corrupt, TooLarge
 from amber.model.batch import MAX_DEPTH, MAX_DOCUMENT
+from amber.model.collection import Body, Collection
 
 _HIGH = 2**63
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -69,6 +70,21 @@ def decode(text: str | bytes) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise Corrupt(f"A stored document is not JSON: {error}.") from error
+
+
+def decode_body(collection: Collection, text: str | bytes) -> Body:
+    """Read a stored document.
+
+    :raises Corrupt: when it is not JSON, or lacks what every document of the collection has.
+    """
+    body: Body = decode(text)
+    if type(body) is not dict or not collection.members <= body.keys():
+        lacking = sorted(collection.members - set(body)) if type(body) is dict else "all of it"
+        raise Corrupt(
+            f"A stored document of {collection.name} lacks {lacking}. Run verify, and restore a backup.",
+            collection=collection.name,
+        )
+    return body
 
 
 def check(value: Any) -> None:

@@ -30,6 +30,9 @@ class Derived:
 
     def __init__(self, collection: Collection, body: Body, encoded: str, analyze: Analyze | None) -> None:
         self.encoded = encoded
+        if not collection.members <= body.keys():
+            lacking = sorted(collection.members - body.keys())
+            raise BadInput(f"A document of {collection.name} needs {', '.join(lacking)}.", lacking=lacking)
         columns: dict[str, Any] = {}
         self.columns = columns
         for name, kind, derive in collection.single:

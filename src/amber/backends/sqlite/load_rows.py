@@ -93,8 +93,6 @@ class Loading:
         )
         for name, rows in derived.many.items():
             insert_many(cursor, collection, collection.by_name[name], space, key, rows)
-        entries = [(space, collection.name, path, value, derived.group, key) for path, value in derived.entries]
-        cursor.executemany("INSERT OR IGNORE INTO amber_field VALUES (?, ?, ?, ?, ?, ?)", entries)
         self._hold(key, collection.unique_values(row.body, rule_of(collection, row.body, self._load)))
         for ruled in self._collections.values():
             if ruled.rules is not None and ruled.rules.collection == row.collection:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from amber.backends.sqlite import text
 from amber.backends.sqlite.schema import index_table, table
 from amber.errors import BadInput
 from amber.model.collection import Collection, Index, Order, Record
 from amber.model.where import OVERFLOW, Where, matches
 from amber.store.arguments import check_log, check_lookup, check_scan
-from amber.store.codec import decode
+from amber.store.codec import decode, decode_body
 from amber.store.contract import Change, Cursor, Horizon, LogEntry, LogQuery, Page
+
+_UNKNOWN = Collection("unknown")
 
 Rows = Callable[[str, Sequence[Any]], list[Any]]
 
@@ -75,16 +78,21 @@ def scan(
                   WHERE {part.where}{beyond} ORDER BY {part.order} {direction}, {part.key} {direction} LIMIT ?"""
         return rows(sql, [*part.values, *(cursor or ()), n])
 
-    return _page(fetch, after, limit, where, scan_limit)
+    return _page(collection, fetch, after, limit, where, scan_limit)
 
 
 def _page(
-    fetch: Callable[[Cursor | None, int], list[Any]], after: Cursor | None, limit: int, where: Where, scan_limit: int
+    collection: Collection,
+    fetch: Callable[[Cursor | None, int], list[Any]],
+    after: Cursor | None,
+    limit: int,
+    where: Where,
+    scan_limit: int,
 ) -> Page:
     if not where:
         found = fetch(after, limit + 1)
         more = len(found) > limit
-        records = [Record(row[1], row[2], row[3], decode(row[4])) for row in found[:limit]]
+        records = [Record(row[1], row[2], row[3], decode_body(collection, row[4])) for row in found[:limit]]
         return Page(records, Cursor(*found[limit - 1][:2]) if more else None)
     matched: list[Record] = []
     looked = 0
@@ -94,7 +102,7 @@ def _page(
         for place, row in enumerate(found[: chunk - 1] if len(found) == chunk else found):
             looked += 1
             after = Cursor(row[0], row[1])
-            record = Record(row[1], row[2], row[3], decode(row[4]))
+            record = Record(row[1], row[2], row[3], decode_body(collection, row[4]))
             if matches(record.body, where):
                 matched.append(record)
             if len(matched) == limit or looked == scan_limit:
@@ -115,32 +123,40 @@ def lookup(
     scan_limit: int,
 ) -> Page:
     """Give one page of documents by their field entries."""
-    keys: list[str] = []
-    values: list[Any] = []
-    for path, value in check_lookup(collection, where, group, after, limit, scan_limit):
-        keys.append(_entry_keys(group))
-        values += _entry_values(space, collection, path, value, group)
-    overflow = _entry_keys(group)
-    values += _entry_values(space, collection, OVERFLOW, "", group)
-    # compared with the bodies below, since an entry may stand for a digest and overflow stands for anything
-    found_keys = f"SELECT key FROM ({' INTERSECT '.join(keys)}) UNION {overflow}"
+    asked = [
+        text.entry_token(space, collection.name, path, value)
+        for path, value in check_lookup(collection, where, group, after, limit, scan_limit)
+    ]
+    overflow = [text.entry_token(space, collection.name, OVERFLOW, "")]
+    if group is not None:
+        asked.append(text.group_token(space, collection.name, group))
+        overflow.append(asked[-1])
+        # compared with the bodies below, since two entries may have the same token and overflow stands for anything
+        where = (*where, ((collection.field_index.group,), group)) if collection.field_index is not None else where
+    waits = f"id > {text.FOLDED} AND ({_all_held(asked)} OR {_all_held(overflow)})"
+    found = f"""WITH found (id) AS (SELECT rowid FROM amber_search WHERE amber_search MATCH ? UNION ALL
+                SELECT id FROM amber_doc NOT INDEXED WHERE space = ? AND collection = ? AND {waits})"""
+    values = [f"({_match(asked)}) OR ({_match(overflow)})", space, collection.name]
+    values += [f" {token} " for token in (*asked, *overflow)]
 
     def fetch(cursor: Cursor | None, n: int) -> list[Any]:
-        beyond = "WHERE k.key > ?" if cursor is not None else ""
-        sql = f"""SELECT '', d.key, d.created, d.revision, d.body FROM ({found_keys}) k
-                  CROSS JOIN {table(collection)} d ON d.space = ? AND d.key = k.key {beyond} ORDER BY k.key LIMIT ?"""
-        return rows(sql, [*values, space, *([cursor.key] if cursor is not None else []), n])
+        beyond = "AND x.key > ?" if cursor is not None else ""
+        sql = f"""{found} SELECT '', d.key, d.created, d.revision, d.body FROM
+                  (SELECT x.key AS key FROM found CROSS JOIN amber_doc x ON x.id = found.id
+                   WHERE x.space = ? AND x.collection = ? {beyond} ORDER BY x.key LIMIT ?) k
+                  CROSS JOIN {table(collection)} d ON d.space = ? AND d.key = k.key ORDER BY k.key"""
+        after = [cursor.key] if cursor is not None else []
+        return rows(sql, [*values, space, collection.name, *after, n, space])
 
-    return _page(fetch, after, limit, where, scan_limit)
-
-
-def _entry_keys(group: str | None) -> str:
-    typed = " AND type = ?" if group is not None else ""
-    return f"SELECT key FROM amber_field WHERE space = ? AND collection = ? AND path = ? AND value = ?{typed}"
+    return _page(collection, fetch, after, limit, where, scan_limit)
 
 
-def _entry_values(space: int, collection: Collection, path: str, value: str, group: str | None) -> list[Any]:
-    return [space, collection.name, path, value, *([group] if group is not None else [])]
+def _match(tokens: Sequence[str]) -> str:
+    return " AND ".join(f'"{token}"' for token in tokens)
+
+
+def _all_held(tokens: Sequence[str]) -> str:
+    return "(" + " AND ".join(["instr(fields, ?)"] * len(tokens)) + ")"
 
 
 def horizon(rows: Rows, space: int) -> Horizon:
@@ -168,7 +184,7 @@ def position_at(rows: Rows, space: int, newest: int, at: int) -> int:
     return low
 
 
-def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
+def log(rows: Rows, space: int, query: LogQuery, collections: Mapping[str, Collection]) -> list[LogEntry]:
     """Give log entries with their changes."""
     check_log(query)
     part = _LogRange(space, query)
@@ -182,7 +198,7 @@ def log(rows: Rows, space: int, query: LogQuery) -> list[LogEntry]:
               (SELECT group_concat(by) FROM amber_undone u WHERE u.space = l.space AND u.target = l.position)
               FROM {part.source} WHERE {where} ORDER BY l.position {direction} LIMIT ?"""
     found = rows(sql, [*values, query.limit])
-    changes = _changes(rows, space, [row[0] for row in found], query.images)
+    changes = _changes(rows, space, [row[0] for row in found], query.images, collections)
     return [_entry(row, changes.get(row[0], ())) for row in found]
 
 
@@ -233,7 +249,9 @@ def _json(values: Sequence[int]) -> str:
     return f"[{','.join(map(str, values))}]"
 
 
-def _changes(rows: Rows, space: int, positions: Sequence[int], images: str) -> dict[int, list[Change]]:
+def _changes(
+    rows: Rows, space: int, positions: Sequence[int], images: str, collections: Mapping[str, Collection]
+) -> dict[int, list[Change]]:
     """Give the changes of entries, in their order."""
     if not positions or images == "none":
         return {}
@@ -243,7 +261,7 @@ def _changes(rows: Rows, space: int, positions: Sequence[int], images: str) -> d
     found: dict[int, list[Change]] = {}
     # sorted here: SQLite would copy the images to sort them
     for row in sorted(rows(sql, (_json(positions), space)), key=itemgetter(0, 1)):
-        found.setdefault(row[0], []).append(_change(row[2:]))
+        found.setdefault(row[0], []).append(_change(row[2:], collections))
     return found
 
 
@@ -254,14 +272,15 @@ def _entry(row: Any, changes: Sequence[Change]) -> LogEntry:
     return LogEntry(position, operation, at, actor, reason, session, targets, undoers, tuple(changes))
 
 
-def _change(row: Any) -> Change:
+def _change(row: Any, collections: Mapping[str, Collection]) -> Change:
     collection, key, kind, before, after, deltas, purged = row
+    declared = collections.get(collection, _UNKNOWN)
     return Change(
         collection,
         key,
         kind,
-        decode(before) if before is not None else None,
-        decode(after) if after is not None else None,
+        decode_body(declared, before) if before is not None else None,
+        decode_body(declared, after) if after is not None else None,
         decode(deltas) if deltas is not None else None,
         bool(purged),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from amber.backends.sqlite.connection import Execute
+from amber.backends.sqlite.text import FOLDED
 from amber.errors import Corrupt
 from amber.model.collection import Facets
 from amber.store.arguments import check_candidates
@@ -29,6 +30,11 @@ def stats(execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
     sql = "SELECT v.term, v.doc FROM json_each(?) n CROSS JOIN amber_vocabulary v ON v.term = n.value"
     for term, count in execute(sql, (asked,)):
         frequency[term[len(prefix) :]] = count
+    padded = [(term, f" {prefix}{term} ") for term in frequency]
+    for _, held in _waiting(execute, space, "", ()):
+        for term, token in padded:
+            if token in held:
+                frequency[term] += 1
     return TextStats(documents, tokens / documents if documents else 0.0, frequency)
 
 
@@ -56,6 +62,10 @@ def candidates(
         weight, known = clause.weight, sums.get
         for (number,) in execute(sql, (match, *values)):
             sums[number] = known(number, 0) + weight
+    for number, held in _waiting(execute, space, conditions, values):
+        total = sum(clause.weight for clause in clauses if _holds(space, held, clause))
+        if total:
+            sums[number] = total
     return _load(execute, space, words, _best(execute, sums, limit))
 
 
@@ -81,6 +91,22 @@ def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
         parts.append(f"d.collection IN ({', '.join('?' * len(filter.collections))})")
         values += filter.collections
     return " AND ".join(parts), values
+
+
+def _waiting(execute: Execute, space: int, conditions: str, values: Sequence[Any]) -> list[tuple[int, str]]:
+    """Give the texts that FTS5 does not have yet: their numbers, and their tokens between blanks."""
+    # NOT INDEXED: found by their ids; by the key index every document of the space would be looked at
+    narrowed = f" AND {conditions}" if conditions else ""
+    sql = f"""SELECT d.id, ' ' || d.tokens || ' ' FROM amber_doc d NOT INDEXED
+              WHERE d.id > {FOLDED} AND d.space = ? AND d.tokens IS NOT NULL{narrowed}"""
+    return execute(sql, (space, *values)).fetchall()
+
+
+def _holds(space: int, held: str, clause: Clause) -> bool:
+    """Tell whether a text fulfils a clause."""
+    if not all(f" {space:x}.{word} " in held for word in clause.words):
+        return False
+    return not clause.among or any(f" {space:x}.{word} " in held for word in clause.among)
 
 
 def _match(space: int, clause: Clause) -> str | None:
@@ -123,8 +149,7 @@ def _listed(numbers: Iterable[int]) -> str:
 def _load(execute: Execute, space: int, words: Sequence[str], sums: dict[int, int]) -> list[Candidate]:
     """Give documents by their sums; ties by newest position, then key, then collection."""
     sql = """SELECT d.id, d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at,
-             t.tokens, t.counts FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value
-             JOIN amber_text t ON t.id = d.id"""
+             d.tokens, d.counts FROM json_each(?) n CROSS JOIN amber_doc d ON d.id = n.value"""
     wanted = [(term, f" {space:x}.{term} ") for term in words]
     rows = []
     for number, collection, key, position, length, *facets, tokens, counts in execute(sql, (_listed(sums),)):
@@ -145,8 +170,8 @@ def _load(execute: Execute, space: int, words: Sequence[str], sums: dict[int, in
 _order = itemgetter(0, 1, 2, 3)
 
 
-_TEXTS = """SELECT d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at, t.tokens,
-            t.counts FROM amber_doc d JOIN amber_text t ON t.id = d.id WHERE d.space = ? AND """
+_TEXTS = """SELECT d.collection, d.key, d.position, d.length, d.sender, d.project, d.session, d.type, d.at, d.tokens,
+            d.counts FROM amber_doc d WHERE d.space = ? AND d.tokens IS NOT NULL AND """
 
 
 def texts(execute: Execute, space: int, after: tuple[str, str] | None, limit: int, settled: bool) -> TextPage:

@@ -25,7 +25,7 @@ from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
 from amber.store.arguments import check_claim, check_limit, check_oldest, find_collection
-from amber.store.codec import decode
+from amber.store.codec import decode_body
 from amber.store.constraints import rule_homes
 from amber.store.contract import (
     LOST,
@@ -215,10 +215,11 @@ class SQLiteStore(Searching):
         if not found:
             return None
         row = found[0]
-        return Record(row[0], row[1], row[2], decode(row[3]))
+        return Record(row[0], row[1], row[2], decode_body(statements.collection, row[3]))
 
     def get_many(self, space: str, collection: str, keys: Sequence[str]) -> dict[str, Record]:
-        name = table(find_collection(self.collections, collection))
+        kind = find_collection(self.collections, collection)
+        name = table(kind)
         number = self._number(space)
         for key in keys:
             check_key(key)
@@ -230,7 +231,7 @@ class SQLiteStore(Searching):
                 marks = ", ".join("?" * len(part))
                 sql = f"SELECT key, created, revision, body FROM {name} WHERE space = ? AND key IN ({marks})"
                 for key, created, revision, body in execute(sql, (number, *part)):
-                    found[key] = Record(key, created, revision, decode(body))
+                    found[key] = Record(key, created, revision, decode_body(kind, body))
             return found
 
         return self._connections.read(work)
@@ -318,7 +319,7 @@ class SQLiteStore(Searching):
 
     def log(self, space: str, query: LogQuery) -> list[LogEntry]:
         number = self._number(space)
-        return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query))
+        return self._connections.read(lambda execute: read.log(_fetcher(execute), number, query, self.collections))
 
     def queued(self, space: str, collection: str, key: str) -> QueueState | None:
         find_collection(self.collections, collection)

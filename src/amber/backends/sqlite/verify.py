@@ -82,7 +82,7 @@ class _Space:
 
     def _sizes(self) -> None:
         documents, tokens, held = self.cursor.execute(
-            """SELECT documents, tokens, (SELECT count(*) FROM amber_doc WHERE space = n) FROM amber_space
+            """SELECT documents, tokens, (SELECT count(tokens) FROM amber_doc WHERE space = n) FROM amber_space
                WHERE n = ?""",
             (self.space,),
         ).fetchone()
@@ -104,7 +104,7 @@ class _Space:
         columns = [field.name for field in collection.fields if not field.many]
         names = "".join(f', "{column}"' for column in columns)
         sql = f"SELECT key, created, revision, body{names} FROM {table(collection)} WHERE space = ?"
-        entries, many = 0, 0
+        many = 0
         for key, created, revision, stored, *values in self.cursor.execute(sql, (self.space,)).fetchall():
             try:
                 body = decode(stored)
@@ -123,10 +123,6 @@ class _Space:
                 self._report("index", collection.name, key, f"The columns of {key} do not match its body.")
             self._text(collection, key, created, derived)
             self._queued(collection, key, derived)
-            for path, value in derived.entries:
-                entries += 1
-                if not self._has_entry(collection.name, path, value, derived.group, key):
-                    self._report("fields", collection.name, key, f"{key} is missing from the field index at {path}.")
             for name, rows in derived.many.items():
                 many += len(rows)
                 if not all(self._has_row(collection, name, equal, order, key) for equal, order in rows):
@@ -134,7 +130,7 @@ class _Space:
             for pair in collection.unique_values(body, rule_of(collection, body, self._load)):
                 self.holders[pair].append((collection.name, key))
             self._last_change(collection, key, revision, stored, body)
-        self._count(collection, entries, many)
+        self._count(collection, many)
         self._strays(collection)
 
     def _strays(self, collection: Collection) -> None:
@@ -146,6 +142,9 @@ class _Space:
         place = (self.space, collection.name, self.space)
         for (key,) in self.cursor.execute(sql, place).fetchall():
             self._report("log", collection.name, key, f"{key} is gone, and the log has no delete of it.")
+        sql = f"SELECT key FROM amber_doc x WHERE space = ? AND collection = ? AND {absent}"
+        for (key,) in self.cursor.execute(sql, place).fetchall():
+            self._report("fields", collection.name, key, f"{key} is found by words or fields and does not exist.")
         sql = (
             f"""SELECT key FROM amber_queue x WHERE space = ? AND collection = ? AND due_at IS NOT NULL AND {absent}"""
         )
@@ -167,11 +166,8 @@ class _Space:
         sql = f"SELECT 1 FROM {index_table(collection, index)} WHERE space = ? AND {columns} AND ord = ? AND key = ?"
         return self.cursor.execute(sql, (self.space, *equal, order, key)).fetchone() is not None
 
-    def _count(self, collection: Collection, entries: int, many: int) -> None:
+    def _count(self, collection: Collection, many: int) -> None:
         one = self.cursor.execute
-        sql = "SELECT count(*) FROM amber_field WHERE space = ? AND collection = ?"
-        if one(sql, (self.space, collection.name)).fetchone()[0] != entries:
-            self._report("fields", collection.name, None, "The field index has entries without a document.")
         sides = [index_table(collection, i) for i in collection.indexes if collection.many_field(i) is not None]
         if (
             sum(one(f"SELECT count(*) FROM {side} WHERE space = ?", (self.space,)).fetchone()[0] for side in sides)
@@ -179,26 +175,25 @@ class _Space:
         ):
             self._report("index", collection.name, None, "A multi-valued index does not match the documents.")
 
-    def _has_entry(self, collection: str, path: str, value: str, group: str, key: str) -> bool:
-        sql = """SELECT 1 FROM amber_field
-                 WHERE space = ? AND collection = ? AND path = ? AND value = ? AND type = ? AND key = ?"""
-        return self.cursor.execute(sql, (self.space, collection, path, value, group, key)).fetchone() is not None
-
     def _text(self, collection: Collection, key: str, created: int, derived: Derived) -> None:
         row = self.cursor.execute(
-            """SELECT t.tokens, t.counts, d.length, d.position, d.sender, d.project, d.session, d.type, d.at
-               FROM amber_doc d JOIN amber_text t ON t.id = d.id
-               WHERE d.space = ? AND d.collection = ? AND d.key = ?""",
+            """SELECT tokens, counts, fields, length, position, sender, project, session, type, at
+               FROM amber_doc WHERE space = ? AND collection = ? AND key = ?""",
             (self.space, collection.name, key),
         ).fetchone()
         if derived.terms is not None:
             self.searchable += 1
             self.tokens += derived.length
-            kept = (*text.pack(self.space, derived), derived.length, created, *derived.facets)
-            if row is None or tuple(row) != kept:
-                self._report("postings", collection.name, key, f"The postings of {key} do not match its text.")
-        elif row is not None:
-            self._report("postings", collection.name, key, f"{key} should not be searchable.")
+        if derived.terms is None and not derived.entries:
+            if row is not None:
+                self._report("postings", collection.name, key, f"{key} should not be found by words or fields.")
+            return
+        tokens, counts, fields = text.pack(self.space, collection.name, derived)
+        if (row[2] if row is not None else None) != fields:
+            self._report("fields", collection.name, key, f"The field entries of {key} do not match its body.")
+        rest = (tokens, counts, derived.length, created, *derived.facets)
+        if row is None or (*row[:2], *row[3:]) != rest:
+            self._report("postings", collection.name, key, f"The postings of {key} do not match its text.")
 
     def _last_change(
         self, collection: Collection, key: str, revision: int, stored: str, body: dict[str, object]

@@ -16,7 +16,7 @@ from amber.backends.sqlite.statements import Statements
 from amber.model import batch as b
 from amber.model.collection import Body, Collection, Record
 from amber.model.where import canonical
-from amber.store.codec import decode
+from amber.store.codec import decode, decode_body
 from amber.store.constraints import judge_unique, ruled_groups
 from amber.store.contract import Receipt
 from amber.store.derive import Analyze, Derived
@@ -26,7 +26,6 @@ from amber.store.resolve import resolve
 from amber.store.step import Step, departures, log_images
 
 _SPACE = f"SELECT n, position, last_at, {TURN} FROM amber_space WHERE name = ?"
-_FIELD = "INSERT OR IGNORE INTO amber_field VALUES (?, ?, ?, ?, ?, ?)"
 _UNIQUE = "INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)"
 # the row of a document that left its queue stays, so that an epoch never comes twice
 _QUEUE = """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET
@@ -46,8 +45,9 @@ class Writing:
 
     def load(self, collection: str, key: str) -> Record | None:
         """Read a document inside the transaction."""
-        row = self._cursor.execute(self._statements[collection].get, (self._space, key)).fetchone()
-        return Record(row[0], row[1], row[2], decode(row[3])) if row is not None else None
+        statements = self._statements[collection]
+        row = self._cursor.execute(statements.get, (self._space, key)).fetchone()
+        return Record(row[0], row[1], row[2], decode_body(statements.collection, row[3])) if row is not None else None
 
     def holders(self, rule: str, value: str) -> list[str]:
         """Give the keys that hold a unique value."""
@@ -78,14 +78,13 @@ class Writing:
         point("commit:document")
         for index, rows in derived.many.items():
             self._run(sql.sides[index][0], [(space, *each, order, key) for each, order in rows])
-        for path, value in derived.entries:
-            execute(_FIELD, (space, name, path, value, derived.group, key))
         if derived.due is not None:
             execute(_QUEUE, (space, name, key, collection.queue_name, derived.due, True))
-        if derived.terms is not None:
+        if derived.terms is not None or derived.entries:
             text.enter(self._cursor, space, name, position, ((key, derived),))
-            self._documents += 1
-            self._tokens += derived.length
+            if derived.terms is not None:
+                self._documents += 1
+                self._tokens += derived.length
         for pair in step.new_unique:
             execute(_UNIQUE, (space, *pair, key))
         point("commit:derived")
@@ -109,18 +108,13 @@ class Writing:
                 self._run(
                     enter, [(space, *each, order, s.key) for s, d in entered for each, order in d.many.get(index, ())]
                 )
-            if collection.field_index is not None:
-                self._run(
-                    _FIELD,
-                    [(space, name, path, value, d.group, s.key) for s, d in entered for path, value in d.entries],
-                )
             if collection.queue is not None:
                 queue = collection.queue_name
                 self._run(_QUEUE, [(space, name, s.key, queue, d.due, True) for s, d in entered if d.due is not None])
-            if collection.search is not None:
-                found = [(s.key, d) for s, d in entered if d.terms is not None]
+            if collection.is_found:
+                found = [(s.key, d) for s, d in entered if d.terms is not None or d.entries]
                 text.enter(self._cursor, space, name, position, found)
-                self._documents += len(found)
+                self._documents += sum([d.terms is not None for _, d in found])
                 self._tokens += sum([d.length for _, d in found])
         self._run(_UNIQUE, [(space, *pair, step.key) for step in steps for pair in step.new_unique])
         point("commit:derived")
@@ -149,8 +143,6 @@ class Writing:
         for by, values in departures(step):
             row = (space, collection.name, by, canonical(list(values)), key)
             execute("INSERT OR IGNORE INTO amber_departed VALUES (?, ?, ?, ?, ?)", row)
-        if collection.field_index is not None:
-            self._rewrite_fields(collection.name, key, old, derived)
         for name, (enter, leave) in sql.sides.items():
             before_rows = old.many.get(name, [])
             after_rows = derived.many.get(name, []) if derived is not None else []
@@ -161,7 +153,7 @@ class Writing:
             due = derived.due if derived is not None else None
             if old.due != due:
                 execute(_QUEUE, (space, collection.name, key, collection.queue_name, due, old.due is None))
-        if collection.search is not None:
+        if collection.is_found:
             documents, tokens = text.replace(self._cursor, space, collection.name, key, before.created, derived)
             self._documents += documents
             self._tokens += tokens
@@ -174,16 +166,6 @@ class Writing:
                 sql = "DELETE FROM amber_unique WHERE space = ? AND rule = ? AND value = ? AND key = ?"
                 self._cursor.execute(sql, (space, *pair, key))
         self._run(_UNIQUE, [(space, *pair, key) for pair in step.new_unique if pair not in step.old_unique])
-
-    def _rewrite_fields(self, name: str, key: str, old: Derived, new: Derived | None) -> None:
-        before = {(path, value, old.group) for path, value in old.entries}
-        after = {(path, value, new.group) for path, value in new.entries} if new is not None else set()
-        gone, come = before - after, after - before
-        if gone:
-            sql = """DELETE FROM amber_field
-                     WHERE space = ? AND collection = ? AND path = ? AND value = ? AND type = ? AND key = ?"""
-            self._cursor.executemany(sql, [(self._space, name, *entry, key) for entry in gone])
-        self._run(_FIELD, [(self._space, name, *entry, key) for entry in come])
 
     def log(self, position: int, at: int, batch: b.Batch, logged: Iterable[Step]) -> None:
         """Write the log entry."""
