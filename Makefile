@@ -21,6 +21,7 @@ demo: $(READY)  ## Show what Amber does
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
 test: $(READY)  ## Run the tests (ARGS="-k undo" for some of them)
+	@sh scripts/servers.sh
 	@$(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(READY)  ## Check format, lint, types, layers and the generated code

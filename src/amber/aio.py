@@ -650,7 +650,7 @@ class AsyncMemory(AsyncView):
     @classmethod
     def open(
         cls,
-        target: str | os.PathLike[str] | sqlite3.Connection | None = None,
+        target: str | os.PathLike[str] | sqlite3.Connection | Any = None,
         *,
         space: str | None = None,
         actor: str | None = None,
@@ -663,9 +663,10 @@ class AsyncMemory(AsyncView):
     ) -> Opening[AsyncMemory]:
         """Open a memory, and make it when it is not there yet.
 
-        :param target: a path, a URL (``sqlite:///file.db``, ``memory:``) or an open ``sqlite3`` connection, which is
-            never closed and in whose open transaction Amber takes part. Default: the variable ``AMBER_DB``, else a
-            file of the user (see ``config.default_path``).
+        :param target: a path, a URL (``sqlite:///file.db``, ``postgresql://host/db``, ``redis://host/0``,
+            ``memory:``; see ``config.parse_target``), or an open connection of ``sqlite3`` or ``psycopg``, which is
+            never closed and in whose open transaction Amber takes part, or a client of ``redis``. Default: the
+            variable ``AMBER_DB``, else a file of the user (see ``config.default_path``).
         :param space: the isolation border; nothing crosses it. Default: ``AMBER_SPACE``, else ``default``.
         :param actor: who makes the changes of this memory, kept in the log.
         :param zone: the zone of dates, and of times written as text without one.

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, tzinfo
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.config import default_space, default_target, parse_target, read_options, read_search_memory
-from amber.errors import BadInput, Closed
+from amber.errors import BadInput, Closed, MissingExtra
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
@@ -44,23 +45,52 @@ COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS, LABELS)
 
 
 def open_store(
-    target: str | os.PathLike[str] | sqlite3.Connection,
+    target: str | os.PathLike[str] | sqlite3.Connection | Any,
     *,
     create: bool = True,
     durability: str | None = None,
     timeout: float | None = None,
 ) -> Store:
     """Open the store that a path, URL or connection names."""
-    if isinstance(target, sqlite3.Connection):
+    declared: dict[str, Any] = {"analyze": analyze, "analyzer": str(ANALYZER_VERSION)}
+    if not isinstance(target, str | os.PathLike):
         if durability is not None or timeout is not None:
             raise BadInput("A connection keeps its own durability and timeout; set them on the connection.")
-        return SQLiteStore(target, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION))
+        return _store_of(target)(target, COLLECTIONS, **declared)
     parsed = parse_target(target)
     options = read_options(parsed, durability, timeout)
     if parsed.kind == "dict":
         return DictStore(COLLECTIONS, analyze=analyze)
-    path = parsed.path or Path()
-    return SQLiteStore(path, COLLECTIONS, analyze=analyze, analyzer=str(ANALYZER_VERSION), create=create, **options)
+    if parsed.kind == "sqlite":
+        return SQLiteStore(parsed.path or Path(), COLLECTIONS, create=create, **declared, **options)
+    return _server_store(parsed.kind)(parsed.url, COLLECTIONS, create=create, **declared, **options)
+
+
+def _store_of(connection: Any) -> Callable[..., Store]:
+    """Give the kind of store that works over a connection or client of the caller's."""
+    if isinstance(connection, sqlite3.Connection):
+        return SQLiteStore
+    driver = type(connection).__module__.partition(".")[0]
+    if driver in ("psycopg", "redis"):
+        return _server_store({"psycopg": "postgres"}.get(driver, driver))
+    raise BadInput(
+        f"A memory is opened by a path, a URL, or a connection of sqlite3, psycopg or redis, not {connection!r}.",
+        target=connection,
+    )
+
+
+def _server_store(kind: str) -> Callable[..., Store]:
+    """Give the store of a kind of server, whose driver is an extra."""
+    try:
+        make: Callable[..., Store] = getattr(import_module(f"amber.backends.{kind}"), f"{kind.capitalize()}Store")
+        return make
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("psycopg", "psycopg_pool", "redis"):
+            raise
+        raise MissingExtra(
+            f"Memories on {kind.capitalize()} need {error.name}, which is not installed: pip install 'amber[{kind}]'.",
+            extra=kind,
+        ) from error
 
 
 class View:
@@ -166,7 +196,7 @@ class Memory(View):
     @classmethod
     def open(
         cls,
-        target: str | os.PathLike[str] | sqlite3.Connection | None = None,
+        target: str | os.PathLike[str] | sqlite3.Connection | Any = None,
         *,
         space: str | None = None,
         actor: str | None = None,
@@ -179,9 +209,10 @@ class Memory(View):
     ) -> Memory:
         """Open a memory, and make it when it is not there yet.
 
-        :param target: a path, a URL (``sqlite:///file.db``, ``memory:``) or an open ``sqlite3`` connection, which is
-            never closed and in whose open transaction Amber takes part. Default: the variable ``AMBER_DB``, else a
-            file of the user (see ``config.default_path``).
+        :param target: a path, a URL (``sqlite:///file.db``, ``postgresql://host/db``, ``redis://host/0``,
+            ``memory:``; see ``config.parse_target``), or an open connection of ``sqlite3`` or ``psycopg``, which is
+            never closed and in whose open transaction Amber takes part, or a client of ``redis``. Default: the
+            variable ``AMBER_DB``, else a file of the user (see ``config.default_path``).
         :param space: the isolation border; nothing crosses it. Default: ``AMBER_SPACE``, else ``default``.
         :param actor: who makes the changes of this memory, kept in the log.
         :param zone: the zone of dates, and of times written as text without one.

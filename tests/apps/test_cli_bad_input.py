@@ -65,7 +65,7 @@ from tests.apps.conftest import Amber
         (["stats", "--space", ""], "space must be a non-empty text"),
         (["stats", "--space", "x" * 300], "over the bound"),
         (["stats", "--db", ""], "named by a path or URL"),
-        (["stats", "--db", "postgresql://host/db"], "has no store for postgresql:// URLs"),
+        (["stats", "--db", "mysql://host/db"], "has no store for mysql:// URLs"),
         (["stats", "--db", "sqlite:///memory.db?durability=never"], "durability must be"),
     ],
 )

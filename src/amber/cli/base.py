@@ -39,7 +39,7 @@ class State:
         :param make: also make a new one. A command that only reads does not: a mistyped name is no empty memory.
         """
         place = parse_target(self.target)
-        if place.path is None and make:
+        if place.kind == "dict" and make:
             note("memory: is a memory of this command alone; nothing of it is kept.")
         try:
             memory = Memory.open(self.target, space=self.space, actor=self.actor, zone=LocalZone(), create=make)

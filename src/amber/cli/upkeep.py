@@ -19,8 +19,7 @@ def stats_command(state: State) -> None:
     """Show where the memory is and how much it holds."""
     with state.open() as memory:
         stats = memory.stats()
-        place = parse_target(state.target)
-        where = str(place.path.absolute()) if place.path is not None else state.target
+        where = parse_target(state.target).shown
         if state.json:
             emit({"db": where, **stats._asdict()})
             return
