@@ -10,15 +10,21 @@ from typing import cast
 
 import pytest
 from tests.faces import HoppedStore
+from tests.servers import shared
 
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore, text
+from amber.memory import open_store
 from amber.model.collection import Collection
 from amber.store.contract import Store
 from amber.testing import COLLECTIONS, MakeStore, words
 
+#: The stores that the suite runs on, called directly; and those that are called from an event loop through the hop.
+DIRECT = ("dict", "sqlite", "sqlite-2-wait")
+HOPPED = ("async-dict", "async-sqlite")
 
-@pytest.fixture(params=["dict", "sqlite", "sqlite-2-wait", "async-dict", "async-sqlite"])
+
+@pytest.fixture(params=[*DIRECT, *HOPPED])
 def make_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeStore]:
     """Give a maker of new stores, of each kind in turn: called directly, and from an event loop through the hop.
 
@@ -31,10 +37,13 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     hopped: list[HoppedStore] = []
 
     def make(collections: Iterable[Collection] = COLLECTIONS) -> Store:
-        if request.param.endswith("dict"):
+        kind = request.param.removeprefix("async-")
+        if kind == "dict":
             stores.append(DictStore(collections, analyze=words))
-        else:
+        elif kind.startswith("sqlite"):
             stores.append(SQLiteStore(tmp_path / f"{len(stores)}.db", collections, analyze=words))
+        else:
+            stores.append(open_store(shared.place(kind), collections=collections, analyze=words))
         if not request.param.startswith("async"):
             return stores[-1]
         hopped.append(HoppedStore(stores[-1]))
@@ -47,6 +56,18 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
         store.close()
     assert set(threading.enumerate()) <= threads, "a thread is left"
     assert open_files(tmp_path) == []
+
+
+@pytest.fixture(autouse=True)
+def clean_servers() -> Iterator[None]:
+    """Take away from the shared servers what a test made there."""
+    yield
+    shared.clean()
+
+
+def pytest_sessionfinish() -> None:
+    """End the shared servers."""
+    shared.end()
 
 
 @pytest.fixture

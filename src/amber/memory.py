@@ -39,6 +39,7 @@ from amber.services.sessions import Sessions
 from amber.services.types import Types
 from amber.services.unit import Context, IdMaker, Unit, system_clock
 from amber.store.contract import Copying, Problem, Receipt, Scrubbed, Stats, Store
+from amber.store.derive import Analyze
 
 #: Everything that a memory keeps.
 COLLECTIONS: tuple[Collection, ...] = (FACTS, TYPES, MESSAGES, SESSIONS, LABELS)
@@ -50,20 +51,22 @@ def open_store(
     create: bool = True,
     durability: str | None = None,
     timeout: float | None = None,
+    collections: Iterable[Collection] = COLLECTIONS,
+    analyze: Analyze = analyze,
 ) -> Store:
-    """Open the store that a path, URL or connection names."""
+    """Open the store that a path, URL or connection names, of Amber's collections or others."""
     declared: dict[str, Any] = {"analyze": analyze, "analyzer": str(ANALYZER_VERSION)}
     if not isinstance(target, str | os.PathLike):
         if durability is not None or timeout is not None:
             raise BadInput("A connection keeps its own durability and timeout; set them on the connection.")
-        return _store_of(target)(target, COLLECTIONS, **declared)
+        return _store_of(target)(target, collections, **declared)
     parsed = parse_target(target)
     options = read_options(parsed, durability, timeout)
     if parsed.kind == "dict":
-        return DictStore(COLLECTIONS, analyze=analyze)
+        return DictStore(collections, analyze=analyze)
     if parsed.kind == "sqlite":
-        return SQLiteStore(parsed.path or Path(), COLLECTIONS, create=create, **declared, **options)
-    return _server_store(parsed.kind)(parsed.url, COLLECTIONS, create=create, **declared, **options)
+        return SQLiteStore(parsed.path or Path(), collections, create=create, **declared, **options)
+    return _server_store(parsed.kind)(parsed.url, collections, create=create, **declared, **options)
 
 
 def _store_of(connection: Any) -> Callable[..., Store]:

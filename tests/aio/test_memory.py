@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.conftest import open_files
-from tests.services.stage import target_of
+from tests.services.stage import STORES, target_of
 
 from amber import AsyncMemory, Memory, aio
 from amber._crew import Crew
@@ -30,7 +30,7 @@ from amber.store.contract import Store
 variable: ContextVar[str] = ContextVar("variable", default="unset")
 
 
-@pytest.fixture(params=["dict", "sqlite"])
+@pytest.fixture(params=STORES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     threads = set(threading.enumerate())
     yield target_of(request.param, tmp_path)

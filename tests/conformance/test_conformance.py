@@ -24,6 +24,7 @@ from amber.testing import (
     UnchangedConformance,
     UniqueConformance,
     VerifyConformance,
+    WaitConformance,
 )
 
 
@@ -112,6 +113,10 @@ class TestSpace(SpaceConformance):
 
 
 class TestVerify(VerifyConformance):
+    pass
+
+
+class TestWait(WaitConformance):
     pass
 
 

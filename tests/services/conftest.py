@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.stage import FACES, OPEN, Open, SteppingClock, finish, opener, target_of
+from tests.services.stage import FACES, OPEN, STORES, Open, SteppingClock, finish, opener, target_of
 
 from amber.memory import Memory
 
@@ -18,7 +18,7 @@ def clock() -> SteppingClock:
     return SteppingClock()
 
 
-@pytest.fixture(params=["dict", "sqlite"])
+@pytest.fixture(params=STORES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Give what a store of each kind is opened with."""
     return target_of(request.param, tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faces import async_face, async_open
+from tests.servers import shared
 
 from amber.memory import Memory, View, open_store
 from amber.model.ids import make_id
@@ -21,6 +22,8 @@ SECOND = 1_000_000
 DAY = 86_400 * SECOND
 
 Open = Callable[..., Memory]
+#: The stores that the tests of the library run on.
+STORES = ("dict", "sqlite")
 
 
 class SteppingClock:
@@ -78,7 +81,9 @@ def finish(memory: Any) -> None:
 
 def target_of(kind: str, folder: Path) -> str:
     """Give what a store of a kind is opened with."""
-    return "memory:" if kind == "dict" else str(folder / "amber.db")
+    if kind in ("dict", "sqlite"):
+        return "memory:" if kind == "dict" else str(folder / "amber.db")
+    return shared.place(kind)
 
 
 def opener(target: str, clock: Callable[[], int], face: Callable[[Memory], Memory]) -> Open:

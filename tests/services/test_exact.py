@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.services.stage import SteppingClock, target_of
+from tests.services.stage import STORES, SteppingClock, target_of
 from tests.unit.search.test_inverted import scored, texts_in
 
 from amber import Memory
@@ -143,7 +143,7 @@ STEPS = st.lists(
 
 
 @settings(max_examples=40, deadline=None)
-@given(kind=st.sampled_from(["dict", "sqlite"]), steps=STEPS, begun=st.integers(0, 6))
+@given(kind=st.sampled_from(STORES), steps=STEPS, begun=st.integers(0, 6))
 def test_it_follows_every_kind_of_write(
     kind: str, steps: list[Any], begun: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

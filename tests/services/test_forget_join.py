@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.stage import Open, values
+from tests.services.stage import STORES, Open, target_of, values
 from tests.services.test_forget import EXAMPLES, WORD, counted, said
 
-from amber.backends.dict import DictStore
-from amber.backends.sqlite import SQLiteStore
 from amber.errors import Conflict, Unavailable
-from amber.memory import COLLECTIONS, Memory
+from amber.memory import COLLECTIONS, Memory, open_store
 from amber.model.batch import Batch, Put
 from amber.model.collection import SCOPES, Collection, Field, ForgottenBy, ForgottenWith, Index
-from amber.search.analyzer import _chunks, analyze
+from amber.search.analyzer import _chunks
 from amber.services.unit import Context, IdMaker
 from amber.store.contract import Purged, Store
 
@@ -94,14 +92,12 @@ def documents(memory: Memory, collection: Collection) -> list[Any]:
     return [*memory._store.get_many(memory.space, collection.name, sorted(keys)).values()]
 
 
-@pytest.fixture(params=["dict", "sqlite"])
+@pytest.fixture(params=STORES)
 def store_of(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Give a maker of stores with other collections."""
 
     def make(collections: Sequence[Collection]) -> Store:
-        if request.param == "dict":
-            return DictStore(collections, analyze=analyze)
-        return SQLiteStore(tmp_path / "other.db", collections, analyze=analyze)
+        return open_store(target_of(request.param, tmp_path), collections=collections)
 
     return make
 

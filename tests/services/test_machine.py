@@ -11,7 +11,18 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.services.stage import FACES, START, NumberedIds, StandingClock, everything, finish, iso, opener, target_of
+from tests.services.stage import (
+    FACES,
+    START,
+    STORES,
+    NumberedIds,
+    StandingClock,
+    everything,
+    finish,
+    iso,
+    opener,
+    target_of,
+)
 
 from amber.errors import AmberError
 from amber.memory import Memory
@@ -33,7 +44,7 @@ def hour(number: int) -> str:
 class Memories(RuleBasedStateMachine):
     """A step is done on both stores, with the same clock and the same ids; what it answers must be the same."""
 
-    faces: tuple[tuple[str, str], ...] = (("dict", "sync"), ("sqlite", "sync"))
+    faces: tuple[tuple[str, str], ...] = tuple((kind, "sync") for kind in STORES)
 
     @initialize()
     def begin(self) -> None:
@@ -203,7 +214,7 @@ TestMemories.settings = settings(
 class Awaited(Memories):
     """The same on the async face, beside the sync one."""
 
-    faces = (("dict", "sync"), ("dict", "async"), ("sqlite", "async"))
+    faces = (("dict", "sync"), *((kind, "async") for kind in STORES))
 
 
 TestAwaited = Awaited.TestCase

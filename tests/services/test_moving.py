@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.migrations.day import Clock, fill, observe
-from tests.services.stage import Open, SteppingClock, everything, opener, sync_face, target_of, values
+from tests.services.stage import STORES, Open, SteppingClock, everything, opener, sync_face, target_of, values
 
 from amber.errors import BadInput, Closed, Conflict, NotFound, SchemaMismatch, Unavailable
 from amber.memory import Memory
@@ -46,7 +46,7 @@ def full(memory: Memory) -> Memory:
     return memory
 
 
-@pytest.fixture(params=["dict", "sqlite"])
+@pytest.fixture(params=STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) -> Iterator[Make]:
     """Give a maker of empty memories of each kind."""
     (tmp_path / "to").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.services.stage import DAY, FACES, START, Open, SteppingClock, finish, iso, opener, values
+from tests.services.stage import DAY, FACES, START, STORES, Open, SteppingClock, finish, iso, opener, target_of, values
 
 from amber.memory import Memory
 
@@ -172,7 +172,7 @@ class Oracle:
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_puts=st.lists(puts(), max_size=9), undone=st.integers(0, 3))
-@pytest.mark.parametrize("kind", ["dict", "sqlite"])
+@pytest.mark.parametrize("kind", STORES)
 def test_the_newest_put_that_covers_a_moment_holds(
     kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -181,7 +181,7 @@ def test_the_newest_put_that_covers_a_moment_holds(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_puts=st.lists(puts(), max_size=9), undone=st.integers(0, 3))
-@pytest.mark.parametrize("kind", ["async-dict", "async-sqlite"])
+@pytest.mark.parametrize("kind", [f"async-{kind}" for kind in STORES])
 def test_it_holds_when_it_is_awaited(
     kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -189,7 +189,7 @@ def test_it_holds_when_it_is_awaited(
 
 
 def put_and_undo(kind: str, given_puts: list[Put], undone: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    target = "memory:" if kind.endswith("dict") else str(tmp_path_factory.mktemp("s") / "amber.db")
+    target = target_of(kind.removeprefix("async-"), tmp_path_factory.mktemp("s"))
     clock = SteppingClock()
     memory = opener(target, clock, FACES["async" if kind.startswith("async") else "sync"])()
     oracle, snapshots = Oracle(), []

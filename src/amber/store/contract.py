@@ -406,6 +406,11 @@ class Store(Protocol):
     def position(self, space: str) -> int:
         """Give the newest position; 0 in a space that nobody wrote to."""
 
+    def wait(self, space: str, after: int, *, timeout: float) -> int:
+        """Give the newest position as soon as it is past ``after``, or what it is when ``timeout`` seconds are over.
+        Changes of other processes are seen within a twentieth of a second. Holds no lock while it waits; Closed when
+        the store is closed meanwhile."""
+
     def time(self, space: str) -> int:
         """Give the time of the newest log entry; 0 in a space that nobody wrote to. Readers whose clock is behind take
         it for now, so that nobody misses what was answered already."""

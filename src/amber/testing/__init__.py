@@ -49,6 +49,7 @@ _CONCERNS = (
     "reach",
     "retention",
     "move",
+    "wait",
     "whole",
 )
 # before they are imported, so that a failing assertion shows its values
@@ -75,6 +76,7 @@ from amber.testing.conformance_scan import ScanConformance  # noqa: E402
 from amber.testing.conformance_search import SearchConformance  # noqa: E402
 from amber.testing.conformance_texts import TextsConformance  # noqa: E402
 from amber.testing.conformance_unique import UniqueConformance  # noqa: E402
+from amber.testing.conformance_wait import WaitConformance  # noqa: E402
 from amber.testing.conformance_whole import SpaceConformance, VerifyConformance  # noqa: E402
 from amber.testing.samples import COLLECTIONS, MakeStore, words  # noqa: E402
 
@@ -100,6 +102,7 @@ CONFORMANCE: tuple[type[Conformance], ...] = (
     ReachConformance,
     RetentionConformance,
     MoveConformance,
+    WaitConformance,
     SpaceConformance,
     VerifyConformance,
 )
@@ -131,6 +134,7 @@ __all__ = [
     "ReachConformance",
     "RetentionConformance",
     "MoveConformance",
+    "WaitConformance",
     "SpaceConformance",
     "VerifyConformance",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
+from amber.store import waiting
 from amber.store.arguments import check_limit, check_text_changes, check_texts
 from amber.store.contract import (
     SCAN_LIMIT,
@@ -213,6 +215,9 @@ class DictStore:
     def position(self, space: str) -> int:
         with self._lock:
             return self._space(space).position
+
+    def wait(self, space: str, after: int, *, timeout: float) -> int:
+        return waiting.wait(partial(self.position, space), after, timeout)
 
     def time(self, space: str) -> int:
         with self._lock:

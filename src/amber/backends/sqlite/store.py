@@ -24,6 +24,7 @@ from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
 from amber.model.collection import Collection, Order, Record
 from amber.model.where import Where
+from amber.store import waiting
 from amber.store.arguments import check_claim, check_limit, check_oldest, find_collection
 from amber.store.codec import decode_body
 from amber.store.constraints import rule_homes
@@ -304,6 +305,9 @@ class SQLiteStore(Searching):
         check_name("space", space, MAX_SPACE)
         found = self._connections.rows("SELECT position FROM amber_space WHERE name = ?", (space,))
         return int(found[0][0]) if found else 0
+
+    def wait(self, space: str, after: int, *, timeout: float) -> int:
+        return waiting.wait(partial(self.position, space), after, timeout)
 
     def time(self, space: str) -> int:
         check_name("space", space, MAX_SPACE)
