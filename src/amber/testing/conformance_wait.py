@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amber.errors import BadInput, Closed
+from amber.errors import BadInput
 from amber.testing.conformance import Conformance, together
 from amber.testing.samples import SPACE, Hand
 
@@ -50,19 +50,6 @@ class WaitConformance(Conformance):
 
         together([listen, listen, listen, write])
         assert found.count(20) == 3
-
-    def test_closing_ends_it(self, hand: Hand) -> None:
-        hand.put("a", n=1)
-
-        def listen() -> None:
-            with pytest.raises(Closed):
-                hand.store.wait(SPACE, 1, timeout=LONG)
-
-        def close() -> None:
-            time.sleep(0.05)
-            hand.store.close()
-
-        together([listen, close])
 
     @pytest.mark.parametrize(
         ("after", "timeout"),
