@@ -1,7 +1,8 @@
-"""The ledger benchmark of ``../shared/tools`` beside MemState on SQLite: run, compared, checked for flatness, drawn.
+"""The ledger benchmark of ``../shared/tools`` beside MemState on one backend: run, compared, checked, drawn.
 
     python -m benchmarks.ledger                      # 1k and 10k facts, one pass
     python -m benchmarks.ledger --full --record      # 1k to 100k facts, three passes in turn: half an hour
+    python -m benchmarks.ledger --backend postgres   # or redis, inmemory: on servers of our own
     python -m benchmarks.ledger --from result.json --record
 
 MemState needs ``pip install "memstate[sqlite-async,postgres,redis]" greenlet``; the adapter says how its surface maps.
@@ -16,7 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +36,39 @@ FLAT = {
 }
 
 
-def measure(arguments: list[str]) -> dict[str, Any]:
-    """Run the shared tool on SQLite, MemState and Amber in turn."""
-    with tempfile.TemporaryDirectory() as folder:
+def measure(backend: str, arguments: list[str]) -> dict[str, Any]:
+    """Run the shared tool on a backend, MemState and Amber in turn."""
+    with tempfile.TemporaryDirectory() as folder, serve(backend) as server:
         out = Path(folder, "ledger.json")
-        command = [sys.executable, str(TOOL), "--backends", "sqlite", "--vs", "benchmarks.ledger_adapter:Adapter"]
-        subprocess.run([*command, *arguments, "--out", str(out)], check=True)
+        command = [sys.executable, str(TOOL), "--backends", backend, "--vs", "benchmarks.ledger_adapter:Adapter"]
+        subprocess.run([*command, *server, *arguments, "--out", str(out)], check=True)
         result: dict[str, Any] = json.loads(out.read_text())
         return result
 
 
-def by_size(results: dict[str, Any]) -> dict[str, dict[int, float]]:
+@contextmanager
+def serve(backend: str) -> Iterator[list[str]]:
+    """Run the server that a backend needs, with its data on disk, and give the tool's options for it."""
+    if backend == "postgres":
+        from tests.servers.postgres import Postgres
+
+        postgres = Postgres("18", fsync="on", full_page_writes="on", shared_buffers="256MB")
+        yield ["--pg", postgres.url.replace("postgresql:", "postgresql+psycopg:")]
+        postgres.remove()
+    elif backend == "redis":
+        from tests.servers.redis import Redis
+
+        redis = Redis("7.0", appendonly="yes", appendfsync="everysec")
+        yield ["--redis", redis.url]
+        redis.remove()
+    else:
+        yield []
+
+
+def by_size(results: dict[str, Any], backend: str = "sqlite") -> dict[str, dict[int, float]]:
     """Give the medians of what grows, by name and size; of a query by returned row."""
     found: dict[str, dict[int, float]] = {}
-    for name, figures in results["sqlite"].items():
+    for name, figures in results[backend].items():
         match = re.fullmatch(r"(.*?) @(\d+)k(?: log| \((\d+) rows\))?", name)
         if match is not None:
             rows = max(int(match[3] or 1), 1)
@@ -57,14 +78,15 @@ def by_size(results: dict[str, Any]) -> dict[str, dict[int, float]]:
 
 def compare(result: dict[str, Any]) -> dict[str, Any]:
     """Give how much faster Amber is (above 1: faster), and how much each figure grows from the first size."""
-    theirs, ours = result["results"]["sqlite"], result["vs"]["results"]["sqlite"]
+    backend = backend_of(result)
+    theirs, ours = result["results"][backend], result["vs"]["results"][backend]
     ratios = {}
     for name, figures in theirs.items():
         ratio = ours[name]["median"] / figures["median"]
         ratios[name] = round(ratio if figures["unit"] == "/s" else 1 / ratio, 2)
     grown: dict[str, Any] = {}
     for lib, results in (("amber", result["vs"]["results"]), ("memstate", result["results"])):
-        for name, sizes in by_size(results).items():
+        for name, sizes in by_size(results, backend).items():
             growth = round(sizes[max(sizes)] / sizes[min(sizes)], 2)
             grown.setdefault(name, {})[lib] = growth
             if lib == "amber" and name in FLAT:
@@ -72,9 +94,16 @@ def compare(result: dict[str, Any]) -> dict[str, Any]:
     return {"speed_ratio": ratios, "growth": grown}
 
 
+def backend_of(result: dict[str, Any]) -> str:
+    """Give the one backend of a result."""
+    (backend,) = result["results"]
+    return str(backend)
+
+
 def picture(result: dict[str, Any], path: Path) -> bool:
     """Draw milliseconds by size."""
-    ours, theirs = by_size(result["vs"]["results"]), by_size(result["results"])
+    backend = backend_of(result)
+    ours, theirs = by_size(result["vs"]["results"], backend), by_size(result["results"], backend)
 
     def panel(name: str) -> Callable[[Any], None]:
         def paint(axis: Any) -> None:
@@ -86,7 +115,7 @@ def picture(result: dict[str, Any], path: Path) -> bool:
         return paint
 
     names = ("commit singleton", "query type+filter", "get_tx_log deep offset", "rollback(1)", "discard_session(100)")
-    rates = {name: (result["vs"]["results"]["sqlite"][name], result["results"]["sqlite"][name]) for name in _RATES}
+    rates = {name: (result["vs"]["results"][backend][name], result["results"][backend][name]) for name in _RATES}
 
     def speeds(axis: Any) -> None:
         for place, (mine, other) in enumerate(rates.values()):
@@ -96,7 +125,7 @@ def picture(result: dict[str, Any], path: Path) -> bool:
         axis.invert_yaxis()
         axis.set(xscale="log", xlabel="per second")
 
-    title = "Amber (blue) and MemState (orange) on SQLite"
+    title = f"Amber (blue) and MemState (orange): {backend}"
     return draw(path, title, {"speed": speeds, **{name: panel(name) for name in names}}, width=3.6)
 
 
@@ -109,6 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, prog="benchmarks.ledger"
     )
     parser.add_argument("--full", action="store_true", help="1k, 10k and 100k facts, three passes")
+    parser.add_argument("--backend", default="sqlite", choices=("inmemory", "sqlite", "postgres", "redis"))
     parser.add_argument("--from", dest="given", type=Path, help="a result of bench_ledger.py instead of a new run")
     parser.add_argument("--record", action="store_true", help="keep the figures in results/")
     given = parser.parse_args(arguments)
@@ -118,11 +148,16 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"ledger: left out, {missing}")
             return
     quick = ["--sizes", "1000,10000", "--runs", "3"]
-    result = json.loads(given.given.read_text()) if given.given else measure(["--passes", "3"] if given.full else quick)
+    result = (
+        json.loads(given.given.read_text())
+        if given.given
+        else measure(given.backend, ["--passes", "3"] if given.full else quick)
+    )
     figures = {**compare(result), "machine": machine(), **result}
     print(json.dumps({name: figures[name] for name in ("speed_ratio", "growth")}, indent=1))
     if given.record:
-        path = record("ledger", figures)
+        backend = backend_of(result)
+        path = record("ledger" if backend == "sqlite" else f"ledger_{backend}", figures)
         picture(result, path.with_suffix(".png"))
 
 

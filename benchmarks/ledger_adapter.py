@@ -15,16 +15,17 @@ How one maps onto the other:
   removes.
 * Postings are written for every fact, and durability is what it is by default (``normal``, as MemState sets it too).
 
-``preload`` puts one fact a commit, so that the log is as long as MemState's, many of them in one transaction of a
-borrowed connection; without a log to fill it puts many in one commit.
+``preload`` puts one fact a commit, so that the log is as long as MemState's, on SQLite many of them
+in one transaction of a borrowed connection; without a log to fill it puts many in one commit.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple, cast
 
 from amber import Memory
+from amber.config import parse_target
 from amber.errors import NotFound
 from amber.model.fact import Fact as AmberFact
 
@@ -59,13 +60,16 @@ def to_dict(fact: AmberFact) -> dict[str, Any]:
 
 
 class Adapter:
-    """One SQLite file in both roles: the store and its storage."""
+    """One memory in both roles: the store and its storage. Servers are the tool's; a memory has a schema or prefix of
+    its own there."""
 
     def __init__(self, kind: str, where: dict[str, Any]) -> None:
-        if kind not in ("sqlite", "inmemory"):
-            raise ValueError(f"Amber has no {kind} store yet")
-        self._path = where["path"]
-        self._memory = Memory.open(self._path if kind == "sqlite" else "memory:")
+        self._kind, self._path = kind, where["path"]
+        self._url = {
+            "postgres": f"{where['pg'].replace('+psycopg', '')}?schema={where['prefix']}",
+            "redis": f"{where['redis']}?prefix={where['prefix']}",
+        }.get(kind, "memory:")
+        self._memory = Memory.open(self._path if kind == "sqlite" else self._url)
         self.store = self.storage = self
 
     def fact(self, **given: Any) -> Fact:
@@ -124,31 +128,53 @@ class Adapter:
         """Take facts in, and when there are log entries, one for each fact, in the order of the facts."""
         if txs and [each["fact_id"] for each in txs] != [each["id"] for each in facts]:
             raise ValueError("The log to load must have one entry for each fact.")
-        if self._memory._store.capabilities.name != "sqlite":
-            for each in facts:
-                self.commit(_from_raw(each))
-            return
-        connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
-        connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA secure_delete = ON")
-        with Memory.open(connection) as memory:
-            for start in range(0, len(facts), 1_000):
-                chunk = facts[start : start + 1_000]
-                connection.execute("BEGIN IMMEDIATE")
-                if txs:
-                    for each in chunk:
-                        _put(memory, each)
-                else:
-                    with memory.transaction() as tx:
-                        for each in chunk:
-                            _put(tx, each)
-                connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
+        fill = _fill if txs else _fill_at_once
+        chunks = [facts[start : start + 1_000] for start in range(0, len(facts), 1_000)]
+        if self._kind == "sqlite":
+            connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("PRAGMA secure_delete = ON")
+            with Memory.open(connection) as memory:
+                for chunk in chunks:
+                    connection.execute("BEGIN IMMEDIATE")
+                    fill(memory, chunk)
+                    connection.execute("COMMIT")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+        else:
+            for chunk in chunks:
+                fill(self._memory, chunk)
+        if self._kind == "postgres":
+            self._at_server("VACUUM ANALYZE")
 
     def close(self) -> None:
         self._memory.close()
+        if self._kind == "postgres":
+            schema = parse_target(self._url).options["schema"]
+            self._at_server(cast(LiteralString, f"DROP SCHEMA {schema} CASCADE"))
+        elif self._kind == "redis":
+            import redis
+
+            # As the tool does with MemState's: the database is one that may be flushed.
+            redis.from_url(str(parse_target(self._url).url)).flushdb()
+
+    def _at_server(self, statement: LiteralString) -> None:
+        import psycopg
+
+        with psycopg.connect(str(parse_target(self._url).url), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+def _fill(memory: Memory, chunk: list[dict[str, Any]]) -> None:
+    for each in chunk:
+        _put(memory, each)
+
+
+def _fill_at_once(memory: Memory, chunk: list[dict[str, Any]]) -> None:
+    with memory.transaction() as tx:
+        for each in chunk:
+            _put(tx, each)
 
 
 def _from_raw(raw: dict[str, Any]) -> Fact:
