@@ -188,4 +188,5 @@ def test_a_text_without_white_space_takes_linear_time(unit: str) -> None:
         return time.process_time() - start
 
     short = min(seconds(20_000) for _ in range(3))
-    assert seconds(200_000) < 40 * short + 0.1
+    # the fastest of several: a pause of the machine makes one run slow, not all
+    assert min(seconds(200_000) for _ in range(3)) < 60 * short + 0.2
