@@ -14,7 +14,7 @@ from typing import Any
 from amber.backends.dict import DictStore
 from amber.backends.sqlite import SQLiteStore
 from amber.config import default_space, default_target, parse_target, read_options, read_search_memory
-from amber.errors import BadInput, Closed, MissingExtra
+from amber.errors import BadInput, Closed, MissingExtra, Unsupported
 from amber.model.bounds import MAX_SPACE, check_name
 from amber.model.collection import Collection
 from amber.model.fact import FACTS, TYPES
@@ -88,6 +88,11 @@ def _server_store(kind: str) -> Callable[..., Store]:
         make: Callable[..., Store] = getattr(import_module(f"amber.backends.{kind}"), f"{kind.capitalize()}Store")
         return make
     except ImportError as error:
+        if error.name == f"amber.backends.{kind}":
+            raise Unsupported(
+                f"This version of Amber keeps no memories on {kind.capitalize()} yet; name a file, or memory://.",
+                kind=kind,
+            ) from error
         if error.name is None or error.name.partition(".")[0] not in ("psycopg", "psycopg_pool", "redis"):
             raise
         raise MissingExtra(

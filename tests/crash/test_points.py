@@ -67,7 +67,7 @@ def in_the_code() -> set[str]:
                     suffixes |= texts([given.right])
                 else:
                     points |= texts([given])
-            elif path.parent.name == "sqlite" and name_of(node.func) in VERBS:
+            elif path.parent.name in ("sql", "sqlite") and name_of(node.func) in VERBS:
                 verbs |= texts(node.args)
     return points | {verb + suffix for verb in verbs for suffix in suffixes}
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from amber.backends.sqlite import text
+from amber.backends.sql.declared import RAISE_TURN, digests
+from amber.backends.sql.refill import refill
+from amber.backends.sql.tables import check_names, index_table, table
 from amber.backends.sqlite.backup import keep_before
 from amber.backends.sqlite.connection import Connections
-from amber.backends.sqlite.declared import RAISE_TURN, digests
+from amber.backends.sqlite.engine import ENGINE
 from amber.backends.sqlite.transaction import plain
-from amber.errors import BadInput, NotFound, SchemaMismatch, Unsupported
-from amber.model.collection import Body, Collection, Index
-from amber.store.codec import decode
-from amber.store.derive import Analyze, Derived
+from amber.errors import NotFound, SchemaMismatch, Unsupported
+from amber.model.collection import Collection, Index
+from amber.store.derive import Analyze
 from amber.store.faults import point
 
 #: Punctuation that the ASCII tokenizer must keep inside tokens.
@@ -108,9 +109,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 VERSION = len(MIGRATIONS)
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_TABLES = set(re.findall(r"TABLE amber_(\w+)", " ".join(sum(MIGRATIONS, ()))))
-_RESERVED = {"space", "key", "created", "revision", "body", "ord", "rowid"}
 
 
 def migrate(
@@ -125,7 +124,7 @@ def migrate(
     names = digests(collections, analyzer)
     declared = {collection: names[collection.name] for collection in collections}
     for collection in declared:
-        _check_names(collection)
+        check_names(collection, _OWN_TABLES)
     connections.check()
     reader = plain(connections.writer)
     found = check_version(connections.writer)
@@ -206,27 +205,6 @@ def _migrate(cursor: sqlite3.Cursor, old: int, declared: Mapping[Collection, str
             point("migrate:declared")
 
 
-def _check_names(collection: Collection) -> None:
-    names = [collection.name, *collection.columns, *collection.by_name]
-    bad = [name for name in names if not _NAME.fullmatch(name)]
-    bad += [name for name in collection.columns if name in _RESERVED]
-    # the tables of multi-valued indexes are called amber_<collection>_by_<index>, those of FTS5 amber_search_<part>
-    if collection.name in _OWN_TABLES or "_by_" in collection.name or collection.name.startswith("search_"):
-        bad.append(collection.name)
-    if bad:
-        raise BadInput(f"{bad} can not be names of a collection's table, fields or indexes.", names=bad)
-
-
-def table(collection: Collection) -> str:
-    """Name a collection's table."""
-    return f"amber_{collection.name}"
-
-
-def index_table(collection: Collection, index: Index) -> str:
-    """Name the table, or SQL index, that holds an index of a collection."""
-    return f"amber_{collection.name}_by_{index.name}"
-
-
 def _declare(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -> None:
     name = table(collection)
     cursor.execute(
@@ -249,7 +227,10 @@ def _declare(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -
         (f"{name}_by_".replace("_", "\\_") + "%",),
     ).fetchall():
         cursor.execute(f"DROP TABLE {old}")
-    _refill(cursor, collection, analyze)
+    for index in collection.indexes:
+        if collection.many_field(index) is not None:
+            _make_side(cursor, collection, index)
+    refill(cursor, ENGINE, collection, analyze)
     for index in collection.indexes:
         if collection.many_field(index) is None:
             columns = ", ".join(f'"{column}"' for column in (*index.equal, index.order))
@@ -259,77 +240,13 @@ def _declare(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -
             )
 
 
-def _refill(cursor: sqlite3.Cursor, collection: Collection, analyze: Analyze) -> None:
-    """Derive columns, multi-valued indexes, unique values, postings and field entries of all documents anew."""
-    name = table(collection)
-    many = {index.name: index for index in collection.indexes if collection.many_field(index) is not None}
-    for index in many.values():
-        side = index_table(collection, index)
-        kinds = {field.name: "INTEGER" if field.kind == "int" else "TEXT" for field in collection.fields}
-        columns = ", ".join(f'"{column}" {kinds[column]} NOT NULL' for column in index.equal)
-        keys = ", ".join(f'"{column}"' for column in index.equal)
-        cursor.execute(
-            f"""CREATE TABLE {side} (space INTEGER NOT NULL, {columns}, ord {kinds[index.order]} NOT NULL,
-                key TEXT NOT NULL, PRIMARY KEY (space, {keys}, ord, key)) WITHOUT ROWID"""
-        )
-    single = [field.name for field in collection.fields if not field.many]
-    assignments = ", ".join(f'"{column}" = ?' for column in single)
-    # run-time rules are listed anew below; declared constraints are named after their collection
+def _make_side(cursor: sqlite3.Cursor, collection: Collection, index: Index) -> None:
+    """Make the table of a multi-valued index."""
+    kinds = {field.name: "INTEGER" if field.kind == "int" else "TEXT" for field in collection.fields}
+    columns = ", ".join(f'"{column}" {kinds[column]} NOT NULL' for column in index.equal)
+    keys = ", ".join(f'"{column}"' for column in index.equal)
     cursor.execute(
-        "DELETE FROM amber_unique WHERE rule >= ? AND rule < ?", (f"{collection.name}/", f"{collection.name}0")
+        f"""CREATE TABLE {index_table(collection, index)} (space INTEGER NOT NULL, {columns},
+            ord {kinds[index.order]} NOT NULL, key TEXT NOT NULL,
+            PRIMARY KEY (space, {keys}, ord, key)) WITHOUT ROWID"""
     )
-    queue = collection.queue_name
-    cursor.execute("UPDATE amber_queue SET queue = coalesce(?, queue) WHERE collection = ?", (queue, collection.name))
-    for row, space, key, created, stored in cursor.execute(
-        f"SELECT rowid, space, key, created, body FROM {name}"
-    ).fetchall():
-        body = decode(stored)
-        derived = Derived(collection, body, stored, analyze)
-        if single:
-            values = [derived.columns[column] for column in single]
-            cursor.execute(f"UPDATE {name} SET {assignments} WHERE rowid = ?", (*values, row))
-        for index_name, rows in derived.many.items():
-            insert_many(cursor, collection, many[index_name], space, key, rows)
-        held = [(space, *pair, key) for pair in collection.unique_values(body, _rule(cursor, collection, space, body))]
-        cursor.executemany("INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)", held)
-        if derived.due is not None:
-            # one that waits already keeps its lease
-            cursor.execute(
-                """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET
-                   due_at = coalesce(due_at, excluded.due_at)""",
-                (space, collection.name, key, queue, derived.due),
-            )
-        documents, tokens = text.replace(cursor, space, collection.name, key, created, derived)
-        point("migrate:document")
-        cursor.execute(
-            "UPDATE amber_space SET documents = documents + ?, tokens = tokens + ? WHERE n = ?",
-            (documents, tokens, space),
-        )
-
-
-def _rule(cursor: sqlite3.Cursor, collection: Collection, space: int, body: Body) -> Body | None:
-    group = collection.rules.key(body) if collection.rules is not None else None
-    if group is None or collection.rules is None:
-        return None
-    sql = f"SELECT body FROM amber_{collection.rules.collection} WHERE space = ? AND key = ?"
-    row = cursor.execute(sql, (space, group)).fetchone()
-    return decode(row[0]) if row is not None else None
-
-
-def insert_many(
-    cursor: sqlite3.Cursor,
-    collection: Collection,
-    index: Index,
-    space: int,
-    key: str,
-    rows: Iterable[tuple[tuple[str | int, ...], str | int]],
-) -> None:
-    """Enter a document in a multi-valued index."""
-    marks = ", ".join("?" * (len(index.equal) + 3))
-    sql = f"INSERT OR IGNORE INTO {index_table(collection, index)} VALUES ({marks})"
-    cursor.executemany(sql, [(space, *equal, order, key) for equal, order in rows])
-
-
-def by_name(collections: Iterable[Collection]) -> Mapping[str, Collection]:
-    """Give declarations by their name."""
-    return {collection.name: collection for collection in collections}

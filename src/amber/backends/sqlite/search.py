@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from amber.backends.sqlite.connection import Execute
+from amber.backends.sql.engine import Execute
 from amber.backends.sqlite.text import FOLDED
 from amber.errors import Corrupt
 from amber.model.collection import Facets
@@ -99,7 +99,8 @@ def _waiting(execute: Execute, space: int, conditions: str, values: Sequence[Any
     narrowed = f" AND {conditions}" if conditions else ""
     sql = f"""SELECT d.id, ' ' || d.tokens || ' ' FROM amber_doc d NOT INDEXED
               WHERE d.id > {FOLDED} AND d.space = ? AND d.tokens IS NOT NULL{narrowed}"""
-    return execute(sql, (space, *values)).fetchall()
+    found: list[tuple[int, str]] = execute(sql, (space, *values)).fetchall()
+    return found
 
 
 def _holds(space: int, held: str, clause: Clause) -> bool:

@@ -9,16 +9,21 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from amber.backends.sqlite import backup, export, load, purge, reach, read, trim, write
-from amber.backends.sqlite.claim import claim
+from amber.backends.sql import load, purge, reach, read, trim, write
+from amber.backends.sql.claim import claim
+from amber.backends.sql.declared import Declared, digests
+from amber.backends.sql.engine import Catalog, Rows
+from amber.backends.sql.judge import judge
+from amber.backends.sql.statements import Statements
+from amber.backends.sql.tables import by_name, table
+from amber.backends.sql.verify import find_problems
+from amber.backends.sqlite import backup, snapshot
 from amber.backends.sqlite.connection import Connections, Durability, Execute
-from amber.backends.sqlite.declared import Declared, digests
-from amber.backends.sqlite.judge import judge
-from amber.backends.sqlite.schema import VERSION, by_name, check_version, migrate, table
+from amber.backends.sqlite.engine import ENGINE
+from amber.backends.sqlite.schema import VERSION, check_version, migrate
+from amber.backends.sqlite.scrub import scrub
 from amber.backends.sqlite.searching import Searching
-from amber.backends.sqlite.statements import Statements
 from amber.backends.sqlite.translate import translate, translated
-from amber.backends.sqlite.verify import find_problems
 from amber.errors import Corrupt
 from amber.model.batch import MAX_WRITES, Batch, Expectation
 from amber.model.bounds import MAX_SPACE, check_int, check_key, check_name
@@ -85,11 +90,11 @@ class SQLiteStore(Searching):
         timeout: float = 30.0,
     ) -> None:
         self.collections: Mapping[str, Collection] = by_name(collections)
-        self._analyze = analyze
-        self._homes = rule_homes(self.collections.values())
         self._statements = {name: Statements(each) for name, each in self.collections.items()}
         self._numbers: dict[str, int] = {}
         self._declared = Declared(digests(self.collections.values(), analyzer), VERSION)
+        homes = rule_homes(self.collections.values())
+        self._catalog = Catalog(self.collections, homes, self._statements, analyze, self._declared, ENGINE)
         self._connections = Connections(
             target,
             create=create,
@@ -131,11 +136,10 @@ class SQLiteStore(Searching):
         return number
 
     def commit(self, batch: Batch) -> Receipt:
-        prepared = prepare(batch, self.collections, self._analyze)
-        more = (prepared, self.collections, self._homes, self._statements, self._analyze, self._declared)
+        prepared = prepare(batch, self.collections, self._catalog.analyze)
         return self._connections.share(
-            lambda cursor: write.commit(cursor, *more, careful=False),
-            lambda cursor: write.commit(cursor, *more, careful=True),
+            lambda cursor: write.commit(cursor, prepared, self._catalog, careful=False),
+            lambda cursor: write.commit(cursor, prepared, self._catalog, careful=True),
             "commit",
         )
 
@@ -179,7 +183,7 @@ class SQLiteStore(Searching):
 
         def work(cursor: sqlite3.Cursor) -> Purged:
             self._declared.check(cursor.execute)
-            return purge.purge(cursor, number, self.collections, self._statements, selection, now, limit, expectations)
+            return purge.purge(cursor, number, self._catalog, selection, now, limit, expectations)
 
         return self._connections.write(work, "purge")
 
@@ -195,7 +199,7 @@ class SQLiteStore(Searching):
         self._connections.check()
         check_int("steps", steps, 1)
         with translated(self._connections.path):
-            return purge.scrub(self._connections, steps)
+            return scrub(self._connections, steps)
 
     def receipt(self, space: str, operation: str) -> Receipt | None:
         check_key(operation)
@@ -272,7 +276,7 @@ class SQLiteStore(Searching):
     ) -> Page:
         declared = find_collection(self.collections, collection)
         number, more = self._number(space), (where, group, after, limit, scan_limit)
-        return self._read(lambda execute: read.lookup(_fetcher(execute), number, declared, *more))
+        return self._read(lambda execute: read.lookup(_fetcher(execute), ENGINE, number, declared, *more))
 
     def count(
         self,
@@ -367,7 +371,7 @@ class SQLiteStore(Searching):
         except Corrupt as error:
             unread.append(Problem("file", None, None, f"The spaces can not be listed: {error.message}"))
         return unread + self._connections.write(
-            lambda cursor: find_problems(cursor, numbers, self.collections, self._analyze), "verify", keep=False
+            lambda cursor: find_problems(cursor, numbers, self._catalog), "verify", keep=False
         )
 
     def stats(self, space: str) -> Stats:
@@ -378,16 +382,15 @@ class SQLiteStore(Searching):
             name: int(rows(f"SELECT count(*) FROM {table(each)} WHERE space = ?", (number,))[0][0])
             for name, each in sorted(self.collections.items())
         }
-        size = int(rows("PRAGMA page_count")[0][0]) * int(rows("PRAGMA page_size")[0][0])
-        return Stats(space, position, documents, searchable, tokens, size)
+        return Stats(space, position, documents, searchable, tokens, ENGINE.size(rows))
 
     def export(self, space: str) -> Generator[Row, None, None]:
         check_name("space", space, MAX_SPACE)
-        return export.rows(self._connections, self.collections, self._declared, space)
+        return snapshot.rows(self._connections, self.collections, self._declared, space)
 
     def load(self, space: str, rows: Iterable[Numbered]) -> Loaded:
         check_name("space", space, MAX_SPACE)
-        return load.load(self._connections, self.collections, self._declared, self._analyze, space, rows)
+        return load.load(self._connections.write, self._catalog, space, rows)
 
     def backup(
         self,
@@ -408,5 +411,5 @@ class SQLiteStore(Searching):
         self.close()
 
 
-def _fetcher(execute: Execute) -> read.Rows:
+def _fetcher(execute: Execute) -> Rows:
     return lambda sql, values: execute(sql, values).fetchall()

@@ -1,6 +1,6 @@
 """What documents are found by, the writing half: the words of their texts and the entries of their fields.
 
-FTS5 finds which documents hold a token, everything else is our own (see ``search`` and ``read.lookup``). A token is
+FTS5 finds which documents hold a token, everything else is our own (see ``search`` and ``engine``). A token is
 prefixed with the number of its space, so that spaces share one index without paying for each other. ``amber_doc`` holds
 what a search is narrowed by, the distinct tokens of a text (which FTS5 needs again to remove it) and, one byte each,
 how often they occur, and the tokens of the field entries. A document that has entries and no text has no ``tokens``.
@@ -15,8 +15,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
-from zlib import crc32
 
+from amber.backends.sql.entries import entry_tokens
 from amber.store.derive import Derived
 
 #: Rows that wait at most.
@@ -63,7 +63,8 @@ def _row(number: int | None, space: int, collection: str, key: str, position: in
 
 def pack(space: int, collection: str, derived: Derived) -> tuple[str | None, bytes | None, str | None]:
     """Give the distinct prefixed tokens of a document as one text, their counts, and the tokens of its fields."""
-    fields = _fields(space, collection, derived) if derived.entries else None
+    # between blanks, so that a token is a part of the text exactly when it is there
+    fields = f" {' '.join(entry_tokens(space, collection, derived))} " if derived.entries else None
     terms: Mapping[str, int] | None = derived.terms
     if terms is None:
         return None, None, fields
@@ -71,26 +72,6 @@ def pack(space: int, collection: str, derived: Derived) -> tuple[str | None, byt
     # one join is faster than a prefixed text for each term
     tokens = prefix + f" {prefix}".join(terms) if terms else ""
     return tokens, bytes(terms.values()), fields
-
-
-def _fields(space: int, collection: str, derived: Derived) -> str:
-    # between blanks, so that a token is a part of the text exactly when it is there
-    tokens = [entry_token(space, collection, path, value) for path, value in derived.entries]
-    if derived.group:
-        tokens.append(group_token(space, collection, derived.group))
-    return f" {' '.join(dict.fromkeys(tokens))} "
-
-
-def entry_token(space: int, collection: str, path: str, value: str) -> str:
-    """Give the token of a field entry. Two entries may have the same one: who looks one up compares the bodies."""
-    entry = f"{collection}\0{path}\0{value}"
-    return f"{space:x}={crc32(entry.encode()):x}"
-
-
-def group_token(space: int, collection: str, group: str) -> str:
-    """Give the token of all documents of a group that have field entries."""
-    entry = f"{collection}\0{group}"
-    return f"{space:x}={crc32(entry.encode()):x}"
 
 
 def withdraw(cursor: sqlite3.Cursor, space: int, collection: str, key: str) -> None:

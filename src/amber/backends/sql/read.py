@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from amber.backends.sqlite import text
-from amber.backends.sqlite.schema import index_table, table
+from amber.backends.sql import entries
+from amber.backends.sql.engine import Engine, Rows
+from amber.backends.sql.tables import index_table, table
 from amber.errors import BadInput
 from amber.model.collection import Collection, Index, Order, Record
 from amber.model.where import OVERFLOW, Where, matches
@@ -16,8 +17,6 @@ from amber.store.codec import decode, decode_body
 from amber.store.contract import Change, Cursor, Horizon, LogEntry, LogQuery, Page
 
 _UNKNOWN = Collection("unknown")
-
-Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class Range:
@@ -114,6 +113,7 @@ def _page(
 
 def lookup(
     rows: Rows,
+    engine: Engine,
     space: int,
     collection: Collection,
     where: Where,
@@ -124,24 +124,20 @@ def lookup(
 ) -> Page:
     """Give one page of documents by their field entries."""
     asked = [
-        text.entry_token(space, collection.name, path, value)
+        entries.entry_token(space, collection.name, path, value)
         for path, value in check_lookup(collection, where, group, after, limit, scan_limit)
     ]
-    overflow = [text.entry_token(space, collection.name, OVERFLOW, "")]
+    overflow = [entries.entry_token(space, collection.name, OVERFLOW, "")]
     if group is not None:
-        asked.append(text.group_token(space, collection.name, group))
+        asked.append(entries.group_token(space, collection.name, group))
         overflow.append(asked[-1])
         # compared with the bodies below, since two entries may have the same token and overflow stands for anything
         where = (*where, ((collection.field_index.group,), group)) if collection.field_index is not None else where
-    waits = f"id > {text.FOLDED} AND ({_all_held(asked)} OR {_all_held(overflow)})"
-    found = f"""WITH found (id) AS (SELECT rowid FROM amber_search WHERE amber_search MATCH ? UNION ALL
-                SELECT id FROM amber_doc NOT INDEXED WHERE space = ? AND collection = ? AND {waits})"""
-    values = [f"({_match(asked)}) OR ({_match(overflow)})", space, collection.name]
-    values += [f" {token} " for token in (*asked, *overflow)]
+    holding, values = engine.holding(space, collection.name, asked, overflow)
 
     def fetch(cursor: Cursor | None, n: int) -> list[Any]:
         beyond = "AND x.key > ?" if cursor is not None else ""
-        sql = f"""{found} SELECT '', d.key, d.created, d.revision, d.body FROM
+        sql = f"""WITH found (id) AS ({holding}) SELECT '', d.key, d.created, d.revision, d.body FROM
                   (SELECT x.key AS key FROM found CROSS JOIN amber_doc x ON x.id = found.id
                    WHERE x.space = ? AND x.collection = ? {beyond} ORDER BY x.key LIMIT ?) k
                   CROSS JOIN {table(collection)} d ON d.space = ? AND d.key = k.key ORDER BY k.key"""
@@ -149,14 +145,6 @@ def lookup(
         return rows(sql, [*values, space, collection.name, *after, n, space])
 
     return _page(collection, fetch, after, limit, where, scan_limit)
-
-
-def _match(tokens: Sequence[str]) -> str:
-    return " AND ".join(f'"{token}"' for token in tokens)
-
-
-def _all_held(tokens: Sequence[str]) -> str:
-    return "(" + " AND ".join(["instr(fields, ?)"] * len(tokens)) + ")"
 
 
 def horizon(rows: Rows, space: int) -> Horizon:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amber.backends.sqlite.schema import index_table, table
+from amber.backends.sql.tables import index_table, table
 from amber.model.collection import Collection, Index
 
 
@@ -56,7 +56,7 @@ def _side(collection: Collection, index: Index) -> tuple[str, str]:
     marks = ", ".join("?" * (len(index.equal) + 3))
     equal = " AND ".join(f'"{column}" = ?' for column in index.equal)
     return (
-        f"INSERT OR IGNORE INTO {side} VALUES ({marks})",
+        f"INSERT INTO {side} VALUES ({marks}) ON CONFLICT DO NOTHING",
         f"DELETE FROM {side} WHERE space = ? AND {equal} AND ord = ? AND key = ?",
     )
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amber.backends.sqlite.statements import Statements
+from amber.backends.sql.engine import Cursor
+from amber.backends.sql.statements import Statements
 from amber.store.codec import decode
 from amber.store.contract import Lease
 
 
 def claim(
-    cursor: sqlite3.Cursor,
+    cursor: Cursor,
     statements: Mapping[str, Statements],
     space: int,
     names: Sequence[str],
@@ -27,7 +27,7 @@ def claim(
     rows = cursor.execute(
         f"""SELECT collection, key, epoch, attempts FROM amber_queue
             WHERE space = ? AND queue = ? AND due_at <= ? AND collection IN ({marks})
-            ORDER BY due_at, key, collection LIMIT ?""",
+            ORDER BY due_at, key, collection LIMIT ? /* claim */""",
         (space, queue, now, *names, n),
     ).fetchall()
     leases = []

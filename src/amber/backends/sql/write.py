@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from amber.backends.sqlite import text
-from amber.backends.sqlite.declared import TURN, Declared
-from amber.backends.sqlite.judge import judge
-from amber.backends.sqlite.schema import index_table, table
-from amber.backends.sqlite.statements import Statements
+from amber.backends.sql.declared import TURN
+from amber.backends.sql.engine import Catalog, Cursor, Engine
+from amber.backends.sql.judge import judge
+from amber.backends.sql.statements import Statements
+from amber.backends.sql.tables import index_table, table
 from amber.model import batch as b
 from amber.model.collection import Body, Collection, Record
 from amber.model.where import canonical
 from amber.store.codec import decode, decode_body
 from amber.store.constraints import judge_unique, ruled_groups
 from amber.store.contract import Receipt
-from amber.store.derive import Analyze, Derived
+from amber.store.derive import Derived
 from amber.store.faults import point
 from amber.store.prepare import Prepared
 from amber.store.resolve import resolve
 from amber.store.step import Step, departures, log_images
 
-_SPACE = f"SELECT n, position, last_at, {TURN} FROM amber_space WHERE name = ?"
-_UNIQUE = "INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)"
+_SPACE = f"SELECT n, position, last_at, {TURN} FROM amber_space WHERE name = ? /* lock */"
+_NEW_SPACE = "INSERT INTO amber_space (name) VALUES (?) ON CONFLICT DO NOTHING"
+_UNIQUE = "INSERT INTO amber_unique VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 # the row of a document that left its queue stays, so that an epoch never comes twice
-_QUEUE = """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET
-            due_at = excluded.due_at, epoch = epoch + 1, attempts = CASE WHEN ? THEN 0 ELSE attempts END"""
+_QUEUE = """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT (space, collection, key)
+            DO UPDATE SET due_at = excluded.due_at, epoch = amber_queue.epoch + 1,
+            attempts = CASE WHEN ? THEN 0 ELSE amber_queue.attempts END"""
 _CHANGE = """INSERT INTO amber_change (space, position, n, collection, key, kind, deltas, before, after)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
@@ -37,10 +38,10 @@ _CHANGE = """INSERT INTO amber_change (space, position, n, collection, key, kind
 class Writing:
     """One commit under way."""
 
-    __slots__ = ("_cursor", "_documents", "_space", "_statements", "_tokens")
+    __slots__ = ("_cursor", "_documents", "_engine", "_space", "_statements", "_tokens")
 
-    def __init__(self, cursor: sqlite3.Cursor, space: int, statements: Mapping[str, Statements]) -> None:
-        self._cursor, self._space, self._statements = cursor, space, statements
+    def __init__(self, cursor: Cursor, space: int, statements: Mapping[str, Statements], engine: Engine) -> None:
+        self._cursor, self._space, self._statements, self._engine = cursor, space, statements, engine
         self._documents = self._tokens = 0
 
     def load(self, collection: str, key: str) -> Record | None:
@@ -81,7 +82,7 @@ class Writing:
         if derived.due is not None:
             execute(_QUEUE, (space, name, key, collection.queue_name, derived.due, True))
         if derived.terms is not None or derived.entries:
-            text.enter(self._cursor, space, name, position, ((key, derived),))
+            self._engine.enter(self._cursor, space, name, position, ((key, derived),))
             if derived.terms is not None:
                 self._documents += 1
                 self._tokens += derived.length
@@ -113,7 +114,7 @@ class Writing:
                 self._run(_QUEUE, [(space, name, s.key, queue, d.due, True) for s, d in entered if d.due is not None])
             if collection.is_found:
                 found = [(s.key, d) for s, d in entered if d.terms is not None or d.entries]
-                text.enter(self._cursor, space, name, position, found)
+                self._engine.enter(self._cursor, space, name, position, found)
                 self._documents += sum([d.terms is not None for _, d in found])
                 self._tokens += sum([d.length for _, d in found])
         self._run(_UNIQUE, [(space, *pair, step.key) for step in steps for pair in step.new_unique])
@@ -142,7 +143,7 @@ class Writing:
         self._rewrite_unique(step)
         for by, values in departures(step):
             row = (space, collection.name, by, canonical(list(values)), key)
-            execute("INSERT OR IGNORE INTO amber_departed VALUES (?, ?, ?, ?, ?)", row)
+            execute("INSERT INTO amber_departed VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
         for name, (enter, leave) in sql.sides.items():
             before_rows = old.many.get(name, [])
             after_rows = derived.many.get(name, []) if derived is not None else []
@@ -154,7 +155,7 @@ class Writing:
             if old.due != due:
                 execute(_QUEUE, (space, collection.name, key, collection.queue_name, due, old.due is None))
         if collection.is_found:
-            documents, tokens = text.replace(self._cursor, space, collection.name, key, before.created, derived)
+            documents, tokens = self._engine.replace(self._cursor, space, collection.name, key, before.created, derived)
             self._documents += documents
             self._tokens += tokens
         point("commit:derived")
@@ -177,7 +178,7 @@ class Writing:
         )
         self._run(_CHANGE, [(space, position, n, *_change(step)) for n, step in enumerate(logged)])
         for target in batch.undoes:
-            execute("INSERT OR IGNORE INTO amber_undone VALUES (?, ?, ?)", (space, target, position))
+            execute("INSERT INTO amber_undone VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (space, target, position))
         point("commit:log")
 
     def relist(self, collection: Collection, group: str, rule: Body | None) -> None:
@@ -207,42 +208,35 @@ class Writing:
         point("commit:space")
 
 
-def commit(
-    cursor: sqlite3.Cursor,
-    prepared: Prepared,
-    collections: Mapping[str, Collection],
-    homes: Mapping[str, tuple[Collection, ...]],
-    statements: Mapping[str, Statements],
-    analyze: Analyze,
-    declared: Declared,
-    *,
-    careful: bool,
-) -> Receipt:
+def commit(cursor: Cursor, prepared: Prepared, catalog: Catalog, *, careful: bool) -> Receipt:
     """Apply a prepared batch.
 
-    :param homes: where run-time rules are kept (see ``rule_homes``).
-    :param declared: sees that the tables are still those of this process.
+    All reads come before the first write, but for the texts of rewritten documents and for run-time rules.
+
+    :param catalog: its declarations are checked against the tables.
     :param careful: look up first whether the operation was committed before and whether appended documents exist.
         Otherwise that is left to the indexes: any error, also one of the driver, then only says that the batch is to
         be rolled back and applied once more with care, which gives the first receipt or the error that comes first.
     """
+    collections, statements = catalog.collections, catalog.statements
     batch = prepared.batch
     execute = cursor.execute
     row = execute(_SPACE, (batch.space,)).fetchone()
-    if row is None or not declared.knows(row[3]):
-        declared.check(execute)
+    if row is None or not catalog.declared.knows(row[3]):
+        catalog.declared.check(execute)
     if row is None:
-        execute("INSERT INTO amber_space (name) VALUES (?)", (batch.space,))
-        row = (cursor.lastrowid, 0, 0, None)
+        # another one may make it at the same time
+        execute(_NEW_SPACE, (batch.space,))
+        row = execute(_SPACE, (batch.space,)).fetchone()
     space, position, last_at, _ = row
     if careful and (first := receipt(cursor, space, batch.operation)) is not None:
         return first
     for expectation in batch.expectations:
         judge(execute, space, statements, expectation)
-    writing = Writing(cursor, space, statements)
+    writing = Writing(cursor, space, statements, catalog.engine)
     at = max(batch.at, last_at) if position else batch.at
-    steps, moves = resolve(prepared, collections, writing.load, analyze, careful=careful)
-    groups = ruled_groups(steps, homes)
+    steps, moves = resolve(prepared, collections, writing.load, catalog.analyze, careful=careful)
+    groups = ruled_groups(steps, catalog.homes)
     judge_unique(steps, groups, writing.holders, writing.members)
     logged = [step for step in steps if step.kind is not None]
     if logged:
@@ -269,14 +263,14 @@ def _change(step: Step) -> tuple[Any, ...]:
     return (step.collection.name, step.key, step.kind, deltas, *log_images(step))
 
 
-def receipt(cursor: sqlite3.Cursor, space: int, operation: str) -> Receipt | None:
+def receipt(cursor: Cursor, space: int, operation: str) -> Receipt | None:
     """Give the receipt of an operation that was committed before."""
     sql = "SELECT position, at FROM amber_log WHERE space = ? AND operation = ?"
     first = cursor.execute(sql, (space, operation)).fetchone()
     return Receipt(first[0], operation, first[1], repeated=True) if first is not None else None
 
 
-def _move(cursor: sqlite3.Cursor, space: int, move: b.Reschedule) -> None:
+def _move(cursor: Cursor, space: int, move: b.Reschedule) -> None:
     cursor.execute(
         """UPDATE amber_queue SET due_at = ?, attempts = coalesce(?, attempts)
            WHERE space = ? AND collection = ? AND key = ? AND due_at IS NOT NULL""",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from amber.backends.sql.engine import Cursor
 from amber.errors import Corrupt
 from amber.model.collection import Body, Collection, Record
 from amber.store.codec import decode
@@ -29,9 +29,7 @@ class _Change(NamedTuple):
     purged: int
 
 
-def check_images(
-    cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection], load: Load, report: Report
-) -> None:
+def check_images(cursor: Cursor, space: int, collections: Mapping[str, Collection], load: Load, report: Report) -> None:
     """Report images that can not be read, those that do not follow from the change before, and documents that are not
     what the additions since the newest image make of it.
 
@@ -59,7 +57,7 @@ def check_images(
                     report("log", name, key, f"{key} is not what the changes of the log make of it.")
 
 
-def _changes(cursor: sqlite3.Cursor, space: int) -> Iterator[_Change]:
+def _changes(cursor: Cursor, space: int) -> Iterator[_Change]:
     place: tuple[Any, ...] = ("", "", -1, -1)
     while True:
         rows = cursor.execute(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from amber.backends.sqlite import text
-from amber.backends.sqlite.schema import index_table, insert_many, table
+from amber.backends.sql.engine import Catalog, Cursor
+from amber.backends.sql.purge import MARK
+from amber.backends.sql.refill import KEEP_PLACE, insert_many
+from amber.backends.sql.tables import index_table, table
 from amber.errors import Conflict
 from amber.model.collection import Body, Collection, Record
 from amber.model.where import canonical
@@ -40,10 +41,9 @@ class Prepared:
 class Loading:
     """One transaction of a load."""
 
-    def __init__(
-        self, cursor: sqlite3.Cursor, name: bytes, collections: Mapping[str, Collection], intake: Intake
-    ) -> None:
-        self._cursor, self._collections, self._intake = cursor, collections, intake
+    def __init__(self, cursor: Cursor, name: str, catalog: Catalog, intake: Intake) -> None:
+        self._cursor, self._collections, self._intake = cursor, catalog.collections, intake
+        self._engine = catalog.engine
         row = cursor.execute("SELECT n FROM amber_space WHERE name = ?", (name,)).fetchone()
         if row is None:
             conflict = Conflict("Another load into this space began; this one ends, and nothing of it is kept.")
@@ -100,18 +100,17 @@ class Loading:
         if derived.due is not None:
             # the place of an export counts, whichever comes first
             cursor.execute(
-                """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET
-                   due_at = coalesce(due_at, excluded.due_at)""",
+                KEEP_PLACE,
                 (space, collection.name, key, collection.queue_name, derived.due),
             )
-        documents, tokens = text.replace(cursor, space, collection.name, key, row.created, derived)
+        documents, tokens = self._engine.replace(cursor, space, collection.name, key, row.created, derived)
         self._documents += documents
         self._tokens += tokens
         return None
 
     def _hold(self, key: str, pairs: Iterable[tuple[str, str]]) -> None:
         rows = [(self.space, *pair, key) for pair in pairs]
-        self._cursor.executemany("INSERT OR IGNORE INTO amber_unique VALUES (?, ?, ?, ?)", rows)
+        self._cursor.executemany("INSERT INTO amber_unique VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
     def _relist(self, collection: Collection, group: str, rule: Body) -> None:
         """List the unique values of a group whose rule came after some of its documents."""
@@ -135,22 +134,21 @@ class Loading:
     def _small(self, row: Row) -> str | None:
         execute, space = self._cursor.execute, self.space
         if isinstance(row, Mark):
-            execute("INSERT OR REPLACE INTO amber_purged VALUES (?, ?, ?, ?)", (space, *row))
+            execute(MARK, (space, *row))
         elif isinstance(row, Place):
             queue = self._collections[row.collection].queue_name
             execute(
-                "INSERT OR REPLACE INTO amber_queue VALUES (?, ?, ?, ?, ?, ?, ?)",
+                """INSERT INTO amber_queue VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (space, collection, key) DO UPDATE
+                   SET due_at = excluded.due_at, epoch = excluded.epoch, attempts = excluded.attempts""",
                 (space, row.collection, row.key, queue, row.due_at, row.epoch, row.attempts),
             )
         elif isinstance(row, Departure):
             values = (space, row.collection, row.by, canonical(list(row.equal)), row.key)
-            execute("INSERT OR IGNORE INTO amber_departed VALUES (?, ?, ?, ?, ?)", values)
+            execute("INSERT INTO amber_departed VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values)
         return None
 
 
-def insert_entry(
-    cursor: sqlite3.Cursor, space: int, row: Entry, images: Sequence[tuple[str | None, str | None]]
-) -> None:
+def insert_entry(cursor: Cursor, space: int, row: Entry, images: Sequence[tuple[str | None, str | None]]) -> None:
     """Write an entry of the log, and the marks of what it takes back."""
     undoes = orjson.dumps(row.undoes).decode() if row.undoes else None
     cursor.execute(
@@ -168,4 +166,4 @@ def insert_entry(
         rows,
     )
     marks = [(space, target, row.position) for target in row.undoes]
-    cursor.executemany("INSERT OR IGNORE INTO amber_undone VALUES (?, ?, ?)", marks)
+    cursor.executemany("INSERT INTO amber_undone VALUES (?, ?, ?) ON CONFLICT DO NOTHING", marks)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import orjson
 
-from amber.backends.sqlite import read
+from amber.backends.sql import read
+from amber.backends.sql.engine import Cursor
 from amber.store.codec import decode
 from amber.store.contract import Purged
 from amber.store.faults import point
 from amber.store.horizon import moved
 
 
-def trim(cursor: sqlite3.Cursor, space: int, upto: int, limit: int) -> Purged:
+def trim(cursor: Cursor, space: int, upto: int, limit: int) -> Purged:
     """Forget up to ``limit`` of the oldest entries and about as many changes, as far as they are asked for."""
     execute = cursor.execute
-    row = execute("SELECT position FROM amber_space WHERE n = ?", (space,)).fetchone()
+    row = execute("SELECT position FROM amber_space WHERE n = ? /* lock */", (space,)).fetchone()
     if row is None:
         return Purged(0, 0, True)
     asked = min(upto, row[0])
@@ -42,18 +41,19 @@ def trim(cursor: sqlite3.Cursor, space: int, upto: int, limit: int) -> Purged:
     targets = [target for (target,) in execute(sql, (space, cut, cut)).fetchall()]
     new = moved(old, cut, at, targets, undoes)
     execute(
-        "INSERT OR REPLACE INTO amber_horizon VALUES (?, ?, ?, ?)",
+        """INSERT INTO amber_horizon VALUES (?, ?, ?, ?) ON CONFLICT (space) DO UPDATE
+           SET position = excluded.position, at = excluded.at, undos = excluded.undos""",
         (space, cut, at, orjson.dumps(sorted(new.undos)).decode()),
     )
     changes = _delete(cursor, space, cut)
     return Purged(0, changes, cut == asked)
 
 
-def _delete(cursor: sqlite3.Cursor, space: int, cut: int) -> int:
+def _delete(cursor: Cursor, space: int, cut: int) -> int:
     execute = cursor.execute
     sql = "SELECT DISTINCT collection, key FROM amber_change WHERE space = ? AND position <= ?"
     places = execute(sql, (space, cut)).fetchall()
-    changes = execute("DELETE FROM amber_change WHERE space = ? AND position <= ?", (space, cut)).rowcount
+    changes: int = execute("DELETE FROM amber_change WHERE space = ? AND position <= ?", (space, cut)).rowcount
     execute("DELETE FROM amber_log WHERE space = ? AND position <= ?", (space, cut))
     point("trim:log")
     # a mark stays as long as the entry that makes it: it is what tells undo and redo apart

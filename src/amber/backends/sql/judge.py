@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amber.backends.sqlite.connection import Execute
-from amber.backends.sqlite.statements import Statements
+from amber.backends.sql.engine import Execute
+from amber.backends.sql.statements import Statements
 from amber.errors import Conflict, LeaseLost, SourcePurged
 from amber.model import batch as b
 
@@ -59,7 +59,7 @@ def _judge_group(execute: Execute, space: int, statements: Statements, expectati
 
 def _judge_lease(execute: Execute, space: int, expectation: b.Leased) -> None:
     name, key = expectation.collection, expectation.key
-    sql = "SELECT due_at, epoch FROM amber_queue WHERE space = ? AND collection = ? AND key = ?"
+    sql = "SELECT due_at, epoch FROM amber_queue WHERE space = ? AND collection = ? AND key = ? /* lock */"
     row = execute(sql, (space, name, key)).fetchone()
     if row is None or row[0] is None or row[1] != expectation.epoch:
         raise LeaseLost(f"The lease {expectation.epoch} of {name}/{key} is lost.", collection=name, key=key)

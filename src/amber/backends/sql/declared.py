@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,7 +10,8 @@ from amber.model.collection import Collection
 
 #: A number that every migration and every change of a declaration raises.
 TURN = "(SELECT value FROM amber_meta WHERE name = 'declared')"
-RAISE_TURN = """INSERT INTO amber_meta VALUES ('declared', 1) ON CONFLICT DO UPDATE SET value = value + 1"""
+RAISE_TURN = """INSERT INTO amber_meta VALUES ('declared', 1) ON CONFLICT (name) DO UPDATE
+                SET value = amber_meta.value + 1"""
 
 
 def digests(collections: Iterable[Collection], analyzer: str) -> Mapping[str, str]:
@@ -33,7 +33,7 @@ class Declared:
         """Tell whether all was well when the number of ``TURN`` was this one."""
         return bool(turn == self._turn)
 
-    def check(self, execute: Callable[[str], sqlite3.Cursor]) -> None:
+    def check(self, execute: Callable[..., Any]) -> None:
         """Look whether somebody migrated or declared otherwise since the last look.
 
         :raises SchemaMismatch: when the schema, or one of the collections of this store, is another one now.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amber.backends.sqlite.connection import Execute
-from amber.backends.sqlite.read import Range
-from amber.backends.sqlite.schema import table
+from amber.backends.sql.engine import Execute
+from amber.backends.sql.read import Range
+from amber.backends.sql.tables import table
 from amber.model.collection import Collection
 from amber.model.where import canonical
 from amber.store.arguments import check_equal, check_place
@@ -74,7 +74,8 @@ def _standing(
     beyond = f" AND ({part.order}, {part.key}) > (?, ?)" if after is not None else ""
     sql = f"""SELECT {part.order}, {part.key} FROM {part.source} WHERE {part.where}{beyond}
               ORDER BY {part.order}, {part.key} LIMIT ?"""
-    return execute(sql, [*part.values, *(after or ()), limit]).fetchall()
+    found: list[Any] = execute(sql, [*part.values, *(after or ()), limit]).fetchall()
+    return found
 
 
 def _departed(

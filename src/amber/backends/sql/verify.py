@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from amber.backends.sqlite import text
-from amber.backends.sqlite.schema import index_table, table
-from amber.backends.sqlite.verify_log import check_images
-from amber.backends.sqlite.verify_postings import postings_match
+from amber.backends.sql.engine import Catalog, Cursor
+from amber.backends.sql.load_end import LAST_KNOWN
+from amber.backends.sql.tables import index_table, table
+from amber.backends.sql.verify_log import check_images
 from amber.errors import Corrupt
 from amber.model.collection import Collection, Order, Record
 from amber.store.codec import decode, encode
 from amber.store.constraints import rule_of
 from amber.store.contract import LOST, Problem
-from amber.store.derive import Analyze, Derived
-
-#: What reading a damaged file may end in.
-_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, Corrupt)
+from amber.store.derive import Derived
 
 
-def find_problems(
-    cursor: sqlite3.Cursor, spaces: Mapping[str, int], collections: Mapping[str, Collection], analyze: Analyze
-) -> list[Problem]:
+def find_problems(cursor: Cursor, spaces: Mapping[str, int], catalog: Catalog) -> list[Problem]:
     """List everything that does not agree; runs in one transaction and changes nothing."""
-    problems: list[Problem] = []
-    try:
-        for (told,) in cursor.execute("PRAGMA integrity_check(20)"):
-            if told != "ok":
-                problems.append(Problem("file", None, None, str(told)))
-    except _UNREADABLE as error:
-        problems.append(Problem("file", None, None, f"The pages can not be checked: {error}."))
-    try:
-        if not postings_match(cursor):
-            problems.append(Problem("postings", None, None, "The postings do not match the texts."))
-    except _UNREADABLE as error:
-        problems.append(Problem("postings", None, None, f"The postings can not be read: {error}."))
+    problems = catalog.engine.problems(cursor)
     for number in spaces.values():
-        space = _Space(cursor, number, collections, analyze)
+        space = _Space(cursor, number, catalog)
         space.find()
         problems += space.problems
     return problems
 
 
 class _Space:
-    def __init__(
-        self, cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection], analyze: Analyze
-    ) -> None:
-        self.cursor, self.space, self.collections, self.analyze = cursor, space, collections, analyze
+    def __init__(self, cursor: Cursor, space: int, catalog: Catalog) -> None:
+        self.cursor, self.space = cursor, space
+        self.collections, self.analyze, self.engine = catalog.collections, catalog.analyze, catalog.engine
         self.problems: list[Problem] = []
         self.holders: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         self.searchable = self.tokens = 0
@@ -72,7 +54,7 @@ class _Space:
     def _looked_at(self, part: Callable[[], None]) -> bool:
         try:
             part()
-        except _UNREADABLE as error:
+        except self.engine.unreadable as error:
             self._report("file", None, None, f"A part can not be read: {error}.")
             return False
         return True
@@ -136,9 +118,7 @@ class _Space:
     def _strays(self, collection: Collection) -> None:
         """Report what the log and the queue have of documents that are not there."""
         absent = f"NOT EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = ? AND d.key = x.key)"
-        sql = f"""SELECT key FROM (SELECT key, kind, purged, max(position) FROM amber_change
-                  WHERE space = ? AND collection = ? GROUP BY key) x
-                  WHERE kind <> 'delete' AND purged = 0 AND {absent}"""
+        sql = f"{LAST_KNOWN} AND {absent} ORDER BY x.key"
         place = (self.space, collection.name, self.space)
         for (key,) in self.cursor.execute(sql, place).fetchall():
             self._report("log", collection.name, key, f"{key} is gone, and the log has no delete of it.")
@@ -176,23 +156,17 @@ class _Space:
             self._report("index", collection.name, None, "A multi-valued index does not match the documents.")
 
     def _text(self, collection: Collection, key: str, created: int, derived: Derived) -> None:
-        row = self.cursor.execute(
-            """SELECT tokens, counts, fields, length, position, sender, project, session, type, at
-               FROM amber_doc WHERE space = ? AND collection = ? AND key = ?""",
-            (self.space, collection.name, key),
-        ).fetchone()
         if derived.terms is not None:
             self.searchable += 1
             self.tokens += derived.length
         if derived.terms is None and not derived.entries:
-            if row is not None:
+            if self.engine.is_found(self.cursor, self.space, collection.name, key):
                 self._report("postings", collection.name, key, f"{key} should not be found by words or fields.")
             return
-        tokens, counts, fields = text.pack(self.space, collection.name, derived)
-        if (row[2] if row is not None else None) != fields:
+        entries, text = self.engine.differs(self.cursor, self.space, collection.name, key, created, derived)
+        if entries:
             self._report("fields", collection.name, key, f"The field entries of {key} do not match its body.")
-        rest = (tokens, counts, derived.length, created, *derived.facets)
-        if row is None or (*row[:2], *row[3:]) != rest:
+        if text:
             self._report("postings", collection.name, key, f"The postings of {key} do not match its text.")
 
     def _last_change(
@@ -217,8 +191,8 @@ class _Space:
                 self._report("log", collection.name, key, f"{key} differs from the image at position {revision}.")
 
     def _is_lost(self, position: int) -> bool:
-        sql = "SELECT 1 FROM amber_log WHERE space = ? AND position = ? AND operation = ? || position"
-        return self.cursor.execute(sql, (self.space, position, LOST)).fetchone() is not None
+        sql = "SELECT 1 FROM amber_log WHERE space = ? AND position = ? AND operation = ?"
+        return self.cursor.execute(sql, (self.space, position, f"{LOST}{position}")).fetchone() is not None
 
     def _unique(self) -> None:
         sql = "SELECT rule, value, key FROM amber_unique WHERE space = ?"
@@ -251,13 +225,14 @@ class _Space:
             self._report("log", None, None, f"The log entry {row[0]} has no changes.")
         row = self.cursor.execute(
             """SELECT position FROM (SELECT position, at, lag(at) OVER (ORDER BY position) AS earlier FROM amber_log
-               WHERE space = ?) WHERE at < earlier LIMIT 1""",
+               WHERE space = ?) e WHERE at < earlier LIMIT 1""",
             (self.space,),
         ).fetchone()
         if row is not None:
             self._report("log", None, None, f"The time of the log entry {row[0]} lies before that of the one before.")
         row = self.cursor.execute(
-            "SELECT max(at), last_at FROM amber_log, amber_space WHERE space = ? AND n = space", (self.space,)
+            "SELECT max(l.at), max(s.last_at) FROM amber_log l JOIN amber_space s ON s.n = l.space WHERE l.space = ?",
+            (self.space,),
         ).fetchone()
         if row[0] is not None and row[0] > row[1]:
             self._report("log", None, None, f"The log goes to {row[0]} microseconds, after {row[1]}, its newest time.")

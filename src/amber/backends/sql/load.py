@@ -1,19 +1,17 @@
-"""Rows into a new space. It is filled under a name that no text can equal (a BLOB), chunk by chunk while others write,
-and gets its own name in the last transaction."""
+"""Rows into a new space. It is filled under a name that is too long for a space, chunk by chunk while others write, and
+gets its own name in the last transaction."""
 
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from amber.backends.sqlite import text
-from amber.backends.sqlite.connection import Connections
-from amber.backends.sqlite.declared import Declared
-from amber.backends.sqlite.load_end import finish
-from amber.backends.sqlite.load_rows import Loading, Prepared
+from amber.backends.sql.engine import Catalog, Cursor, Engine, Write
+from amber.backends.sql.load_end import finish
+from amber.backends.sql.load_rows import Loading, Prepared
 from amber.errors import AmberError
+from amber.model.bounds import MAX_SPACE
 from amber.model.collection import Collection
 from amber.store.derive import Analyze
 from amber.store.intake import Intake
@@ -24,37 +22,35 @@ T = TypeVar("T")
 
 #: A chunk is written when it has so many rows, or so many bytes of JSON.
 _CHUNK_ROWS, _CHUNK_BYTES = 500, 4 * 1024 * 1024
+#: Longer than the name of a space can be: what begins so is being loaded, or its load is dead.
+_LOADING, _DEAD = "loading/".ljust(MAX_SPACE + 1, "/"), "dead/".ljust(MAX_SPACE + 1, "/")
 #: Documents that one step of clearing takes out of the postings.
 _CLEARED = 500
 
 
-def load(
-    connections: Connections,
-    collections: Mapping[str, Collection],
-    declared: Declared,
-    analyze: Analyze,
-    space: str,
-    rows: Iterable[Numbered],
-) -> Loaded:
-    """Fill a space that nobody wrote to."""
-    name = space.encode() + b"\0" + secrets.token_bytes(8)
-    intake = Intake(collections)
+def load(write: Write, catalog: Catalog, space: str, rows: Iterable[Numbered]) -> Loaded:
+    """Fill a space that nobody wrote to.
 
-    def checked(work: Callable[[sqlite3.Cursor], T], point: str) -> T:
-        def write(cursor: sqlite3.Cursor) -> T:
-            declared.check(cursor.execute)
+    :param write: runs a write as one transaction, under the name of its fault points.
+    """
+    name = f"{_LOADING}{secrets.token_hex(8)}/{space}"
+    intake = Intake(catalog.collections)
+
+    def checked(work: Callable[[Cursor], T], point: str) -> T:
+        def checking(cursor: Cursor) -> T:
+            catalog.declared.check(cursor.execute)
             return work(cursor)
 
-        return connections.write(write, point)
+        return write(checking, point)
 
     checked(lambda cursor: _begin(cursor, space, name), "load")
     try:
-        _clear_dead(connections)
-        for chunk in _chunks(rows, intake, collections, analyze):
-            checked(lambda cursor, c=chunk: Loading(cursor, name, collections, intake).take(c), "load")  # type: ignore[misc]
-        return checked(lambda cursor: finish(cursor, space, name, collections, intake), "load-end")
+        _clear_dead(write, catalog.engine)
+        for chunk in _chunks(rows, intake, catalog.collections, catalog.analyze):
+            checked(lambda cursor, c=chunk: Loading(cursor, name, catalog, intake).take(c), "load")  # type: ignore[misc]
+        return checked(lambda cursor: finish(cursor, space, name, catalog, intake), "load-end")
     except BaseException:
-        _abandon(connections, name)
+        _abandon(write, catalog.engine, name)
         raise
 
 
@@ -80,58 +76,56 @@ def _chunks(
         yield chunk
 
 
-def _begin(cursor: sqlite3.Cursor, space: str, name: bytes) -> None:
+def _begin(cursor: Cursor, space: str, name: str) -> None:
     row = cursor.execute("SELECT position FROM amber_space WHERE name = ?", (space,)).fetchone()
     if row is not None and row[0]:
         raise not_empty(space, row[0])
     # what a load left that was killed is cleared away; one that still runs finds itself without its space, and ends
-    for n, old in cursor.execute("SELECT n, name FROM amber_space WHERE typeof(name) = 'blob'").fetchall():
-        if old.startswith(space.encode() + b"\0"):
+    sql = "SELECT n, name FROM amber_space WHERE substr(name, 1, ?) = ?"
+    for n, old in cursor.execute(sql, (len(_LOADING), _LOADING)).fetchall():
+        if old[len(_LOADING) :].partition("/")[2] == space:
             _kill(cursor, n)
     cursor.execute("INSERT INTO amber_space (name) VALUES (?)", (name,))
 
 
-def _kill(cursor: sqlite3.Cursor, n: int) -> None:
-    cursor.execute("UPDATE amber_space SET name = ? WHERE n = ?", (b"\0" + secrets.token_bytes(8), n))
+def _kill(cursor: Cursor, n: int) -> None:
+    cursor.execute("UPDATE amber_space SET name = ? WHERE n = ?", (_DEAD + secrets.token_hex(8), n))
 
 
-def _abandon(connections: Connections, name: bytes) -> None:
+def _abandon(write: Write, engine: Engine, name: str) -> None:
     """Clear away what was loaded so far; when that can not be done now, the next load does it."""
 
-    def work(cursor: sqlite3.Cursor) -> None:
+    def work(cursor: Cursor) -> None:
         row = cursor.execute("SELECT n FROM amber_space WHERE name = ?", (name,)).fetchone()
         if row is not None:
             _kill(cursor, row[0])
 
     try:
-        connections.write(work, "load")
-        _clear_dead(connections)
+        write(work, "load")
+        _clear_dead(write, engine)
     except AmberError:
         return
 
 
-def _clear_dead(connections: Connections) -> None:
-    while connections.write(_clear_some, "load"):
+def _clear_dead(write: Write, engine: Engine) -> None:
+    while write(lambda cursor: _clear_some(cursor, engine), "load"):
         pass
 
 
-def _clear_some(cursor: sqlite3.Cursor) -> bool:
+def _clear_some(cursor: Cursor, engine: Engine) -> bool:
     """Clear a part of a load that is dead; tell whether there was one."""
-    sql = "SELECT n FROM amber_space WHERE typeof(name) = 'blob' AND substr(name, 1, 1) = x'00'"
-    row = cursor.execute(sql).fetchone()
+    sql = "SELECT n FROM amber_space WHERE substr(name, 1, ?) = ?"
+    row = cursor.execute(sql, (len(_DEAD), _DEAD)).fetchone()
     if row is None:
         return False
     n = row[0]
     sql = "SELECT collection, key FROM amber_doc WHERE space = ? LIMIT ?"
     searchable = cursor.execute(sql, (n, _CLEARED)).fetchall()
     for collection, key in searchable:
-        text.withdraw(cursor, n, collection, key)
+        engine.withdraw(cursor, n, collection, key)
     if len(searchable) == _CLEARED:
         return True
-    tables = cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 6) = 'amber_'")
-    for (name,) in tables.fetchall():
-        columns = {column[1] for column in cursor.execute(f'PRAGMA table_info("{name}")')}
-        if "space" in columns:
-            cursor.execute(f'DELETE FROM "{name}" WHERE space = ?', (n,))
+    for name in engine.tables(cursor):
+        cursor.execute(f"DELETE FROM {name} WHERE space = ?", (n,))
     cursor.execute("DELETE FROM amber_space WHERE n = ?", (n,))
     return True

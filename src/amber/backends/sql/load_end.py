@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from itertools import chain
 
 import orjson
 
-from amber.backends.sqlite.export import image_of
-from amber.backends.sqlite.load_rows import Loading, insert_entry
-from amber.backends.sqlite.schema import table
+from amber.backends.sql.engine import Catalog, Cursor
+from amber.backends.sql.export import image_of
+from amber.backends.sql.load_rows import Loading, insert_entry
+from amber.backends.sql.tables import table
 from amber.errors import Corrupt
 from amber.model.collection import Collection
 from amber.store.contract import LOST
@@ -18,14 +18,20 @@ from amber.store.intake import GONE_IN_ONE, MAX_LOST, Intake, image_text, last_i
 from amber.store.moving import not_empty
 from amber.store.rows import Entry, Image, Loaded
 
+#: Documents that their newest change left standing: what else is asked of them follows, and the key is x.key.
+LAST_KNOWN = """SELECT x.key FROM amber_change x WHERE x.space = ? AND x.collection = ? AND x.kind <> 'delete'
+                AND x.purged = 0 AND NOT EXISTS (SELECT 1 FROM amber_change y WHERE y.space = x.space
+                AND y.collection = x.collection AND y.key = x.key AND y.position > x.position)"""
 
-def finish(
-    cursor: sqlite3.Cursor, space: str, name: bytes, collections: Mapping[str, Collection], intake: Intake
-) -> Loaded:
-    n = Loading(cursor, name, collections, intake).space
+
+def finish(cursor: Cursor, space: str, name: str, catalog: Catalog, intake: Intake) -> Loaded:
+    """Mark what is missing, and let the space appear."""
+    n, collections = Loading(cursor, name, catalog, intake).space, catalog.collections
     execute = cursor.execute
-    row = execute("SELECT position FROM amber_space WHERE name = ?", (space,)).fetchone()
-    if row is not None and row[0]:
+    # made so that its row can be held, where others write meanwhile
+    execute("INSERT INTO amber_space (name) VALUES (?) ON CONFLICT DO NOTHING", (space,))
+    row = execute("SELECT position FROM amber_space WHERE name = ? /* lock */", (space,)).fetchone()
+    if row[0]:
         raise not_empty(space, row[0])
     for collection in collections.values():
         if collection.queue is not None:
@@ -44,7 +50,7 @@ def finish(
         entry = Entry(position, f"{LOST}{position}", at, None, None, None, (), changes)
         insert_entry(cursor, n, entry, [(image, None) for _, image in images])
     if not position:
-        execute("DELETE FROM amber_space WHERE n = ?", (n,))
+        execute("DELETE FROM amber_space WHERE n = ? OR name = ?", (n, space))
         return intake.result(lost, gone)
     horizon = intake.horizon
     if horizon.position:
@@ -55,7 +61,7 @@ def finish(
     return intake.result(lost, gone)
 
 
-def _fill(cursor: sqlite3.Cursor, space: int, intake: Intake) -> list[int]:
+def _fill(cursor: Cursor, space: int, intake: Intake) -> list[int]:
     """Put an entry where there is none, and give the positions."""
     horizon = intake.horizon
     lost: list[tuple[int, int]] = []
@@ -71,18 +77,16 @@ def _fill(cursor: sqlite3.Cursor, space: int, intake: Intake) -> list[int]:
     return [position for position, _ in lost]
 
 
-def _gone(cursor: sqlite3.Cursor, space: int, collections: Mapping[str, Collection]) -> list[tuple[str, str]]:
+def _gone(cursor: Cursor, space: int, collections: Mapping[str, Collection]) -> list[tuple[str, str]]:
     """Name the documents that the log has and the rows had not."""
     found = []
     for name, collection in sorted(collections.items()):
-        sql = f"""SELECT key FROM (SELECT key, kind, purged, max(position) FROM amber_change
-                  WHERE space = ? AND collection = ? GROUP BY key) x WHERE kind <> 'delete' AND purged = 0 AND
-                  NOT EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = ? AND d.key = x.key) ORDER BY key"""
-        found += [(name, key) for (key,) in cursor.execute(sql, (space, name, space))]
+        sql = f"{LAST_KNOWN} AND NOT EXISTS (SELECT 1 FROM {table(collection)} d WHERE d.space = ? AND d.key = x.key)"
+        found += [(name, key) for (key,) in cursor.execute(f"{sql} ORDER BY x.key", (space, name, space))]
     return found
 
 
-def _known(cursor: sqlite3.Cursor, space: int, place: tuple[str, str]) -> str | None:
+def _known(cursor: Cursor, space: int, place: tuple[str, str]) -> str | None:
     sql = """SELECT collection, key, kind, before, after, deltas, purged FROM amber_change
              WHERE space = ? AND collection = ? AND key = ? ORDER BY position DESC"""
     return image_text(last_image(map(image_of, cursor.execute(sql, (space, *place)))))
