@@ -85,10 +85,10 @@ def _store_of(connection: Any) -> Callable[..., Store]:
 def _server_store(kind: str) -> Callable[..., Store]:
     """Give the store of a kind of server, whose driver is an extra."""
     try:
-        make: Callable[..., Store] = getattr(import_module(f"amber.backends.{kind}"), f"{kind.capitalize()}Store")
+        make: Callable[..., Store] = getattr(import_module(f"amber.backends.{kind}.store"), f"{kind.capitalize()}Store")
         return make
     except ImportError as error:
-        if error.name == f"amber.backends.{kind}":
+        if error.name in (f"amber.backends.{kind}", f"amber.backends.{kind}.store"):
             raise Unsupported(
                 f"This version of Amber keeps no memories on {kind.capitalize()} yet; name a file, or memory://.",
                 kind=kind,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from amber.config import hide_password, parse_target, read_options
-from amber.errors import BadInput
+from amber.errors import BadInput, Unsupported
+from amber.memory import open_store
 
 
 @pytest.mark.parametrize(
@@ -78,3 +79,9 @@ def test_nor_in_an_error(text: str) -> None:
 def test_where_it_lies() -> None:
     assert parse_target("memory:").shown == "memory:"
     assert parse_target("x.db").shown == str(Path("x.db").absolute())
+
+
+@pytest.mark.parametrize("target", ["postgresql://localhost/agents", "redis://localhost"])
+def test_a_server_that_no_store_is_made_for_yet_is_refused_by_name(target: str) -> None:
+    with pytest.raises(Unsupported, match=r"keeps no memories on (Postgres|Redis) yet"):
+        open_store(target)

@@ -1,0 +1,43 @@
+"""The shared statements as Postgres wants to hear them."""
+
+from __future__ import annotations
+
+import re
+
+#: Hints to SQLite's planner: Postgres plans by its own statistics.
+_HINT = re.compile(r"\s+(?:NOT INDEXED|INDEXED BY \w+)\b")
+#: Numbers that are passed as one value, a JSON array: as a table with a column ``value``.
+_NUMBERS = "(SELECT value::bigint AS value FROM json_array_elements_text(%s::json) AS e(value))"
+_TABLE = re.compile(r"\bamber_\w+\b(?!\s*\()")
+_MARKS = {"/* lock */": "FOR UPDATE", "/* claim */": "FOR UPDATE SKIP LOCKED"}
+
+
+class Accent:
+    """Rewrites statements; each text once.
+
+    Tables are named with their schema, because a search path set on a connection is not there any more when a pooler
+    hands the next transaction to another one.
+    """
+
+    __slots__ = ("_heard", "_schema")
+
+    def __init__(self, schema: str) -> None:
+        self._schema = '"' + schema.replace('"', '""') + '"'
+        self._heard: dict[str, str] = {}
+
+    def __call__(self, sql: str) -> str:
+        """Give a statement with psycopg's marks for values."""
+        heard = self._heard.get(sql)
+        if heard is None:
+            heard = self._heard[sql] = self._hear(sql)
+        return heard
+
+    def _hear(self, sql: str) -> str:
+        sql = _HINT.sub("", sql)
+        # an outer loop by hand is SQLite's: to Postgres CROSS JOIN has no condition
+        sql = re.sub(r"\bCROSS JOIN\b(?=[^()]*?\bON\b|\s+\S+\s+\S+\s+ON\b)", "JOIN", sql)
+        sql = sql.replace("group_concat(by)", "string_agg(by::text, ',')")
+        for mark, lock in _MARKS.items():
+            sql = sql.replace(mark, lock)
+        sql = sql.replace("%", "%%").replace("json_each(?)", _NUMBERS).replace("?", "%s")
+        return _TABLE.sub(lambda found: f"{self._schema}.{found[0]}", sql)
