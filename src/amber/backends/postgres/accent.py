@@ -8,7 +8,7 @@ import re
 _HINT = re.compile(r"\s+(?:NOT INDEXED|INDEXED BY \w+)\b")
 #: Numbers that are passed as one value, a JSON array: as a table with a column ``value``.
 _NUMBERS = "(SELECT value::bigint AS value FROM json_array_elements_text(%s::json) AS e(value))"
-_TABLE = re.compile(r"\bamber_\w+\b(?!\s*\()")
+_TABLE = re.compile(r"\bamber_\w+\b")
 _MARKS = {"/* lock */": "FOR UPDATE", "/* claim */": "FOR UPDATE SKIP LOCKED"}
 
 
@@ -19,10 +19,11 @@ class Accent:
     hands the next transaction to another one.
     """
 
-    __slots__ = ("_heard", "_schema")
+    __slots__ = ("_heard", "schema")
 
     def __init__(self, schema: str) -> None:
-        self._schema = '"' + schema.replace('"', '""') + '"'
+        #: quoted, as it stands in a statement
+        self.schema = '"' + schema.replace('"', '""') + '"'
         self._heard: dict[str, str] = {}
 
     def __call__(self, sql: str) -> str:
@@ -40,4 +41,4 @@ class Accent:
         for mark, lock in _MARKS.items():
             sql = sql.replace(mark, lock)
         sql = sql.replace("%", "%%").replace("json_each(?)", _NUMBERS).replace("?", "%s")
-        return _TABLE.sub(lambda found: f"{self._schema}.{found[0]}", sql)
+        return _TABLE.sub(lambda found: f"{self.schema}.{found[0]}", sql)
