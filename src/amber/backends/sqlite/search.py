@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from amber.backends.sql.engine import Execute
+from amber.backends.sql.narrow import conditions
 from amber.backends.sqlite.text import FOLDED
 from amber.errors import Corrupt
 from amber.model.collection import Facets
@@ -48,10 +49,10 @@ def candidates(
 ) -> list[Candidate]:
     """Give the documents with the largest sums of weights."""
     words = check_candidates(clauses, filter, also, limit)
-    conditions, values = _conditions(filter)
-    if conditions:
+    narrowed, values = conditions(filter)
+    if narrowed:
         sql = f"""SELECT d.id FROM amber_search CROSS JOIN amber_doc d ON d.id = amber_search.rowid
-                  WHERE amber_search MATCH ? AND {conditions}"""
+                  WHERE amber_search MATCH ? AND {narrowed}"""
     else:
         sql = "SELECT rowid FROM amber_search WHERE amber_search MATCH ?"
     sums: dict[int, int] = {}
@@ -62,35 +63,11 @@ def candidates(
         weight, known = clause.weight, sums.get
         for (number,) in execute(sql, (match, *values)):
             sums[number] = known(number, 0) + weight
-    for number, held in _waiting(execute, space, conditions, values):
+    for number, held in _waiting(execute, space, narrowed, values):
         total = sum(clause.weight for clause in clauses if _holds(space, held, clause))
         if total:
             sums[number] = total
     return _load(execute, space, words, _best(execute, sums, limit))
-
-
-def _conditions(filter: SearchFilter) -> tuple[str, list[Any]]:
-    parts: list[str] = []
-    values: list[Any] = []
-    for name in ("sender", "session", "type"):
-        value = getattr(filter, name)
-        if value is not None:
-            parts.append(f"d.{name} = ?")
-            values.append(value)
-    if filter.project is not None:
-        # "0" follows "/" in every byte order, so the range holds what lies below the project by whole segments
-        parts.append("(d.project = ? OR (d.project >= ? AND d.project < ?))")
-        values += [filter.project, filter.project + "/", filter.project + "0"]
-    if filter.since is not None:
-        parts.append("d.at >= ?")
-        values.append(filter.since)
-    if filter.until is not None:
-        parts.append("d.at < ?")
-        values.append(filter.until)
-    if filter.collections:
-        parts.append(f"d.collection IN ({', '.join('?' * len(filter.collections))})")
-        values += filter.collections
-    return " AND ".join(parts), values
 
 
 def _waiting(execute: Execute, space: int, conditions: str, values: Sequence[Any]) -> list[tuple[int, str]]:
