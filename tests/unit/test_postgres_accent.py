@@ -49,6 +49,8 @@ def test_a_server_understands_them(kind: str) -> None:
         sql = """SELECT l.position, (SELECT group_concat(by) FROM amber_undone u WHERE u.target = l.position), l.operation
                  FROM json_each(?) j CROSS JOIN amber_log l ON l.space = ? AND l.position = j.value
                  WHERE l.operation LIKE '50% %' ORDER BY l.position /* lock */"""
+        listed = "SELECT position FROM amber_log WHERE position IN (SELECT value FROM json_each(?))"
+        assert connection.execute(accent(listed), ("[2, 3]",)).fetchall() == [(2,)]
         # a row of a grouped or derived table can not be held; one of a table can
         found = connection.execute(accent(sql.replace(" /* lock */", "")), (f"[1, {2**40}]", 7)).fetchall()
         assert found == [(1, "2", "50% 1"), (2**40, None, f"50% {2**40}")]

@@ -35,10 +35,13 @@ class Accent:
 
     def _hear(self, sql: str) -> str:
         sql = _HINT.sub("", sql)
-        # an outer loop by hand is SQLite's: to Postgres CROSS JOIN has no condition
-        sql = re.sub(r"\bCROSS JOIN\b(?=[^()]*?\bON\b|\s+\S+\s+\S+\s+ON\b)", "JOIN", sql)
+        # the order of loops is SQLite's to be told: to Postgres a CROSS JOIN has no condition, and all of ours have one
+        sql = sql.replace("CROSS JOIN", "JOIN")
         sql = sql.replace("group_concat(by)", "string_agg(by::text, ',')")
         for mark, lock in _MARKS.items():
             sql = sql.replace(mark, lock)
-        sql = sql.replace("%", "%%").replace("json_each(?)", _NUMBERS).replace("?", "%s")
+        sql = sql.replace("%", "%%")
+        # a table made of a query needs a name
+        sql = re.sub(r"json_each\(\?\)(?!\s+\w)", "json_each(?) AS numbers", sql).replace("json_each(?)", _NUMBERS)
+        sql = sql.replace("?", "%s")
         return _TABLE.sub(lambda found: f"{self.schema}.{found[0]}", sql)

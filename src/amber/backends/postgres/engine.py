@@ -44,10 +44,18 @@ class PostgresEngine:
     def __init__(self, schema: str) -> None:
         self._schema = schema
 
+    def pack(
+        self, space: int, collection: str, derived: Derived
+    ) -> tuple[list[str] | None, bytes | None, list[str] | None]:
+        fields = entry_tokens(space, collection, derived) if derived.entries else None
+        if derived.terms is None:
+            return None, None, fields
+        return [*derived.terms], bytes(derived.terms.values()), fields
+
     def enter(
         self, cursor: Any, space: int, collection: str, position: int, found: Sequence[tuple[str, Derived]]
     ) -> None:
-        rows = [_row(space, collection, key, position, derived) for key, derived in found]
+        rows = [self._row(space, collection, key, position, derived) for key, derived in found]
         if len(rows) == 1:
             cursor.execute(_ENTER, rows[0])
         elif rows:
@@ -70,7 +78,7 @@ class PostgresEngine:
             return documents, tokens
         if derived.terms is not None:
             documents, tokens = documents + 1, tokens + derived.length
-        if row is not None and _pack(space, collection, derived) == tuple(row[1:4]):
+        if row is not None and self.pack(space, collection, derived) == tuple(row[1:4]):
             facets = derived.facets
             new = (position, facets.at, facets.sender, facets.project, facets.session, facets.type)
             if new != tuple(row[5:]):
@@ -84,6 +92,12 @@ class PostgresEngine:
             _withdraw(cursor, space, row[0], row[1], row[3])
         self.enter(cursor, space, collection, position, [(key, derived)])
         return documents, tokens
+
+    def _row(self, space: int, collection: str, key: str, position: int, derived: Derived) -> tuple[Any, ...]:
+        packed = self.pack(space, collection, derived)
+        sender, project, session, type, at = derived.facets
+        facets = (derived.length, at, sender, project, session, type)
+        return (space, collection, key, position, *facets, *packed, space, _terms(packed[0], packed[2]))
 
     def withdraw(self, cursor: Any, space: int, collection: str, key: str) -> None:
         sql = "SELECT id, tokens, fields FROM amber_doc WHERE space = ? AND collection = ? AND key = ?"
@@ -100,9 +114,6 @@ class PostgresEngine:
             parts.append(sql)
             values += more
         return " UNION ".join(parts), values
-
-    def terms(self, space: int, tokens: Any, counts: bytes) -> dict[str, int]:
-        return dict(zip(tokens, counts, strict=False))
 
     def stats(self, execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
         row = execute("SELECT documents, tokens FROM amber_space WHERE n = ?", (space,)).fetchone()
@@ -148,26 +159,10 @@ class PostgresEngine:
         )
         found = []
         for collection, key, position, length, *facets, tokens, counts in rows:
-            there = self.terms(space, tokens or (), counts or b"")
+            there = dict(zip(tokens or (), counts or b"", strict=False))
             held = {word: there[word] for word in words if word in there}
             found.append(Candidate(collection, key, position, length, held, Facets(*facets)))
         return found
-
-    def differs(
-        self, cursor: Any, space: int, collection: str, key: str, position: int, derived: Derived
-    ) -> tuple[bool, bool]:
-        row = cursor.execute(
-            """SELECT fields, tokens, counts, length, position, sender, project, session, type, at
-               FROM amber_doc WHERE space = ? AND collection = ? AND key = ?""",
-            (space, collection, key),
-        ).fetchone()
-        tokens, counts, fields = _pack(space, collection, derived)
-        rest = (tokens, counts, derived.length, position, *derived.facets)
-        return (row[0] if row is not None else None) != fields, row is None or tuple(row[1:]) != rest
-
-    def is_found(self, cursor: Any, space: int, collection: str, key: str) -> bool:
-        sql = "SELECT 1 FROM amber_doc WHERE space = ? AND collection = ? AND key = ?"
-        return cursor.execute(sql, (space, collection, key)).fetchone() is not None
 
     def problems(self, cursor: Any) -> list[Problem]:
         given: dict[int, tuple[int, set[str]]] = {
@@ -196,21 +191,6 @@ class PostgresEngine:
         sql = """SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n
                  ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
         return int(rows(sql, (self._schema,))[0][0] or 0)
-
-
-def _pack(space: int, collection: str, derived: Derived) -> tuple[list[str] | None, bytes | None, list[str] | None]:
-    """Give the distinct words of a document, their counts, and the tokens of its fields."""
-    fields = entry_tokens(space, collection, derived) if derived.entries else None
-    if derived.terms is None:
-        return None, None, fields
-    return [*derived.terms], bytes(derived.terms.values()), fields
-
-
-def _row(space: int, collection: str, key: str, position: int, derived: Derived) -> tuple[Any, ...]:
-    tokens, counts, fields = _pack(space, collection, derived)
-    sender, project, session, type, at = derived.facets
-    facets = (derived.length, at, sender, project, session, type)
-    return (space, collection, key, position, *facets, tokens, counts, fields, space, _terms(tokens, fields))
 
 
 def _terms(tokens: Sequence[str] | None, fields: Sequence[str] | None) -> list[str]:

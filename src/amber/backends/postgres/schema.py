@@ -12,7 +12,8 @@ from typing import Any
 import psycopg
 
 from amber.backends.postgres.accent import Accent
-from amber.errors import NotFound, SchemaMismatch
+from amber.backends.sql.declared import check_known
+from amber.errors import NotFound
 from amber.store.faults import point
 
 _TEXT = 'text COLLATE "C"'
@@ -92,12 +93,7 @@ def check_version(connection: psycopg.Connection[Any], accent: Accent, *, create
     found = current(connection, accent)
     if not found and not create:
         raise NotFound("There is no memory in this schema of the database; it holds something else, or nothing.")
-    if found > VERSION:
-        raise SchemaMismatch(
-            f"This memory has schema {found}, newer than the {VERSION} known here: upgrade the amber package.",
-            found=found,
-            known=VERSION,
-        )
+    check_known(found, VERSION)
     return found
 
 

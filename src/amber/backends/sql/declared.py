@@ -19,6 +19,19 @@ def digests(collections: Iterable[Collection], analyzer: str) -> Mapping[str, st
     return {each.name: each.digest() + (f"/{analyzer}" if each.search is not None else "") for each in collections}
 
 
+def check_known(found: int, known: int) -> None:
+    """Refuse a schema that this Amber does not know.
+
+    :raises SchemaMismatch: when it is newer.
+    """
+    if found > known:
+        raise SchemaMismatch(
+            f"This memory has schema {found}, newer than the {known} known here: upgrade the amber package.",
+            found=found,
+            known=known,
+        )
+
+
 class Declared:
     """The declarations that a store works by. A write by other ones would leave indexes and postings without its
     documents, and a read would not find what is there."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from amber.backends.sql.declared import Declared
 from amber.backends.sql.statements import Statements
 from amber.model.collection import Collection
-from amber.store.contract import Candidate, Clause, Problem, SearchFilter, TextStats
+from amber.store.contract import Problem
 from amber.store.derive import Analyze, Derived
 
 T = TypeVar("T")
@@ -46,6 +46,9 @@ class Engine(Protocol):
     #: What reading damaged data may end in.
     unreadable: tuple[type[Exception], ...]
 
+    def pack(self, space: int, collection: str, derived: Derived) -> tuple[Any, bytes | None, Any]:
+        """Give what ``amber_doc`` keeps of a document: ``tokens``, ``counts``, and ``fields`` for its field entries."""
+
     def enter(
         self, cursor: Cursor, space: int, collection: str, position: int, found: Sequence[tuple[str, Derived]]
     ) -> None:
@@ -65,32 +68,6 @@ class Engine(Protocol):
     ) -> tuple[str, list[Any]]:
         """Give a query for the ids in ``amber_doc`` of the documents of a collection that hold all of these entries, or
         all of those; more of them rather than fewer."""
-
-    def terms(self, space: int, tokens: Any, counts: bytes) -> dict[str, int]:
-        """Read the words of a text and how often they occur."""
-
-    def stats(self, execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
-        """Give the figures that ranking needs."""
-
-    def candidates(
-        self,
-        execute: Execute,
-        space: int,
-        clauses: Sequence[Clause],
-        filter: SearchFilter,
-        also: Sequence[str],
-        limit: int,
-    ) -> list[Candidate]:
-        """Give the documents with the largest sums of weights."""
-
-    def differs(
-        self, cursor: Cursor, space: int, collection: str, key: str, position: int, derived: Derived
-    ) -> tuple[bool, bool]:
-        """Tell whether the field entries of a document, and its words with what a search is narrowed by, are not what
-        they should be."""
-
-    def is_found(self, cursor: Cursor, space: int, collection: str, key: str) -> bool:
-        """Tell whether a document is found by anything."""
 
     def problems(self, cursor: Cursor) -> list[Problem]:
         """Look at the pages and postings of the whole database."""

@@ -24,6 +24,8 @@ T = TypeVar("T")
 _CHUNK_ROWS, _CHUNK_BYTES = 500, 4 * 1024 * 1024
 #: Longer than the name of a space can be: what begins so is being loaded, or its load is dead.
 _LOADING, _DEAD = "loading/".ljust(MAX_SPACE + 1, "/"), "dead/".ljust(MAX_SPACE + 1, "/")
+#: The values of a range of names that begin so: "0" follows "/" in every byte order.
+_ALL_LOADING, _ALL_DEAD = (_LOADING, f"{_LOADING[:-1]}0"), (_DEAD, f"{_DEAD[:-1]}0")
 #: Documents that one step of clearing takes out of the postings.
 _CLEARED = 500
 
@@ -81,8 +83,8 @@ def _begin(cursor: Cursor, space: str, name: str) -> None:
     if row is not None and row[0]:
         raise not_empty(space, row[0])
     # what a load left that was killed is cleared away; one that still runs finds itself without its space, and ends
-    sql = "SELECT n, name FROM amber_space WHERE substr(name, 1, ?) = ?"
-    for n, old in cursor.execute(sql, (len(_LOADING), _LOADING)).fetchall():
+    sql = "SELECT n, name FROM amber_space WHERE name >= ? AND name < ?"
+    for n, old in cursor.execute(sql, _ALL_LOADING).fetchall():
         if old[len(_LOADING) :].partition("/")[2] == space:
             _kill(cursor, n)
     cursor.execute("INSERT INTO amber_space (name) VALUES (?)", (name,))
@@ -114,8 +116,8 @@ def _clear_dead(write: Write, engine: Engine) -> None:
 
 def _clear_some(cursor: Cursor, engine: Engine) -> bool:
     """Clear a part of a load that is dead; tell whether there was one."""
-    sql = "SELECT n FROM amber_space WHERE substr(name, 1, ?) = ?"
-    row = cursor.execute(sql, (len(_DEAD), _DEAD)).fetchone()
+    sql = "SELECT n FROM amber_space WHERE name >= ? AND name < ? LIMIT 1"
+    row = cursor.execute(sql, _ALL_DEAD).fetchone()
     if row is None:
         return False
     n = row[0]

@@ -21,7 +21,7 @@ from amber.store.rows import Entry, Image, Loaded
 #: Documents that their newest change left standing: what else is asked of them follows, and the key is x.key.
 LAST_KNOWN = """SELECT x.key FROM amber_change x WHERE x.space = ? AND x.collection = ? AND x.kind <> 'delete'
                 AND x.purged = 0 AND NOT EXISTS (SELECT 1 FROM amber_change y WHERE y.space = x.space
-                AND y.collection = x.collection AND y.key = x.key AND y.position > x.position)"""
+                AND y.collection = x.collection AND y.key = x.key AND (y.position, y.n) > (x.position, x.n))"""
 
 
 def finish(cursor: Cursor, space: str, name: str, catalog: Catalog, intake: Intake) -> Loaded:

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from amber.backends.sql.engine import Execute, Rows
-from amber.backends.sqlite import search, text
+from amber.backends.sql.engine import Rows
+from amber.backends.sqlite import text
 from amber.backends.sqlite.verify_postings import postings_match
 from amber.errors import Corrupt
-from amber.store.contract import Candidate, Clause, Problem, SearchFilter, TextStats
+from amber.store.contract import Problem
 from amber.store.derive import Derived
 
 
@@ -18,6 +18,9 @@ class SQLiteEngine:
     """See ``sql.engine.Engine``."""
 
     unreadable: tuple[type[Exception], ...] = (sqlite3.DatabaseError, UnicodeDecodeError, Corrupt)
+
+    def pack(self, space: int, collection: str, derived: Derived) -> tuple[str | None, bytes | None, str | None]:
+        return text.pack(space, collection, derived)
 
     def enter(
         self, cursor: Any, space: int, collection: str, position: int, found: Sequence[tuple[str, Derived]]
@@ -40,40 +43,6 @@ class SQLiteEngine:
                   AND ({_all_held(asked)} OR {_all_held(overflow)})"""
         values: list[Any] = [f"({_match(asked)}) OR ({_match(overflow)})", space, collection]
         return sql, [*values, *(f" {token} " for token in (*asked, *overflow))]
-
-    def terms(self, space: int, tokens: Any, counts: bytes) -> dict[str, int]:
-        prefix = len(f"{space:x}.")
-        return {token[prefix:]: count for token, count in zip(tokens.split(" "), counts, strict=False)}
-
-    def stats(self, execute: Execute, space: int, terms: Sequence[str]) -> TextStats:
-        return search.stats(execute, space, terms)
-
-    def candidates(
-        self,
-        execute: Execute,
-        space: int,
-        clauses: Sequence[Clause],
-        filter: SearchFilter,
-        also: Sequence[str],
-        limit: int,
-    ) -> list[Candidate]:
-        return search.candidates(execute, space, clauses, filter, also, limit)
-
-    def differs(
-        self, cursor: Any, space: int, collection: str, key: str, position: int, derived: Derived
-    ) -> tuple[bool, bool]:
-        row = cursor.execute(
-            """SELECT fields, tokens, counts, length, position, sender, project, session, type, at
-               FROM amber_doc WHERE space = ? AND collection = ? AND key = ?""",
-            (space, collection, key),
-        ).fetchone()
-        tokens, counts, fields = text.pack(space, collection, derived)
-        rest = (tokens, counts, derived.length, position, *derived.facets)
-        return (row[0] if row is not None else None) != fields, row is None or row[1:] != rest
-
-    def is_found(self, cursor: Any, space: int, collection: str, key: str) -> bool:
-        sql = "SELECT 1 FROM amber_doc WHERE space = ? AND collection = ? AND key = ?"
-        return cursor.execute(sql, (space, collection, key)).fetchone() is not None
 
     def problems(self, cursor: Any) -> list[Problem]:
         problems: list[Problem] = []

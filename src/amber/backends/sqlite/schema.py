@@ -10,14 +10,14 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from amber.backends.sql.declared import RAISE_TURN, digests
+from amber.backends.sql.declared import RAISE_TURN, check_known, digests
 from amber.backends.sql.refill import refill
 from amber.backends.sql.tables import check_names, index_table, table
 from amber.backends.sqlite.backup import keep_before
 from amber.backends.sqlite.connection import Connections
 from amber.backends.sqlite.engine import ENGINE
 from amber.backends.sqlite.transaction import plain
-from amber.errors import NotFound, SchemaMismatch, Unsupported
+from amber.errors import NotFound, Unsupported
 from amber.model.collection import Collection, Index
 from amber.store.derive import Analyze
 from amber.store.faults import point
@@ -158,12 +158,7 @@ def check_version(connection: sqlite3.Connection, *, create: bool = True) -> int
     found = current(cursor)
     if not found and not create:
         raise NotFound("There is no memory in this database; it holds something else, or nothing.")
-    if found > VERSION:
-        raise SchemaMismatch(
-            f"This memory has schema {found}, newer than the {VERSION} known here: upgrade the amber package.",
-            found=found,
-            known=VERSION,
-        )
+    check_known(found, VERSION)
     return found
 
 
