@@ -311,6 +311,14 @@ class MoveConformance(Conformance):
         assert Hand(other).put("a", name="anew") == 7
         sound(other)
 
+    def test_the_last_of_several_changes_in_an_entry_tells_what_is_gone(self, other: Store) -> None:
+        # no commit writes such an entry; an edited file may hold one
+        delete = Image(F, "a", "delete", {}, None, None, False)
+        twice = PUT._replace(key="b")
+        result = loaded(other, [Head(1, 5), Entry(1, "o", 5, None, None, None, (), (PUT, delete, twice, twice))])
+        assert result.gone == ((F, "b"),)
+        sound(other)
+
     def test_without_a_head(self, used: Hand, other: Store) -> None:
         used.store.purge(SPACE, Oldest(4), now=5)
         rows = rows_of(used.store)
